@@ -24,30 +24,32 @@ def as_numbers(values: ArrayLike) -> np.ndarray:
     return values.astype(np.result_type(values, np.float64), copy=False)
 
 
-def validate_centers(Y: ArrayLike) -> np.ndarray:
-    """Check a set of centres.
+def validate_rows(rows: ArrayLike, name: str = "Y") -> np.ndarray:
+    """Check a set of centres or tokens.
 
     Parameters
     ----------
-    Y : array_like, shape (n, d)
-        Centres, one a row.
+    rows : array_like, shape (n, d)
+        Centres or tokens, one a row.
+    name : str, optional
+        What the message calls them.
 
     Returns
     -------
     ndarray, shape (n, d)
-        The centres in double precision.
+        The rows in double precision.
 
     Raises
     ------
     ValueError
-        If `Y` is not two-dimensional or has no row: lse would be minus infinity.
+        If `rows` is not two-dimensional or has no row: with none, lse would be minus infinity.
     """
-    Y = as_numbers(Y)
-    if Y.ndim != 2:
-        raise ValueError(f"Y must have shape (n, d), one centre a row; its shape is {Y.shape}")
-    if len(Y) == 0:
-        raise ValueError("Y must have at least one row: with no centre there is no landscape")
-    return Y
+    rows = as_numbers(rows)
+    if rows.ndim != 2:
+        raise ValueError(f"{name} must be two-dimensional, one a row; its shape is {rows.shape}")
+    if len(rows) == 0:
+        raise ValueError(f"{name} must have at least one row")
+    return rows
 
 
 def validate_beta(beta: float) -> float:
@@ -100,7 +102,7 @@ def validate(xi: ArrayLike, Y: ArrayLike, beta: float) -> tuple[np.ndarray, np.n
         If `Y` is not two-dimensional or empty, if `xi` is not one-dimensional with one
         entry a column of `Y`, or if `beta` is not a finite number above 0.
     """
-    xi, Y, beta = as_numbers(xi), validate_centers(Y), validate_beta(beta)
+    xi, Y, beta = as_numbers(xi), validate_rows(Y), validate_beta(beta)
     if xi.shape != Y.shape[1:]:
         raise ValueError(f"xi must have shape {Y.shape[1:]} to match Y; its shape is {xi.shape}")
     return xi, Y, beta
