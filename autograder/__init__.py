@@ -1,0 +1,1 @@
+"""Builds, releases and grades the course on the geometry of attention."""

@@ -1,0 +1,85 @@
+"""Calls that many exercises share: the public fixtures, and hidden cases drawn from a seed."""
+
+from __future__ import annotations
+
+import numpy as np
+from hopping.cases import Case
+
+from autograder.exercise import Group
+from autograder.reference.fixtures import FIXTURES, Landscape
+
+# As many tokens as coordinates: a product taken on the wrong side runs here instead of raising,
+# so that it can be recognised by its value.
+SQUARE = Landscape(np.array([0.5, -0.25]), np.array([[1.0, 0.5], [-0.75, 0.25]]), 1.5)
+
+
+def landscape_case(name: str, landscape: Landscape, **more: object) -> Case:
+    """Return the call ``f(xi, Y, beta, ...)`` on one landscape."""
+    xi, Y, beta = landscape
+    return Case(name, {"xi": xi, "Y": Y, "beta": beta, **more})
+
+
+PUBLIC = tuple(
+    landscape_case(name, landscape) for name, landscape in {**FIXTURES, "S": SQUARE}.items()
+)
+
+
+def random_landscape(
+    rng: np.random.Generator, n: int, d: int, beta: float, size: float = 1.0
+) -> Landscape:
+    """Draw a query and n tokens in d dimensions from a normal distribution of scale `size`."""
+    return Landscape(rng.normal(scale=size, size=d), rng.normal(scale=size, size=(n, d)), beta)
+
+
+def ordinary_cases(seed: int) -> tuple[Case, ...]:
+    """Draw hidden cases of everyday size, one of them with as many tokens as coordinates."""
+    rng = np.random.default_rng(seed)
+    shapes = ((4, 2, 0.7), (3, 5, 1.9), (6, 3, 0.35), (3, 3, 2.6))
+    return tuple(
+        landscape_case(f"ordinary {i}", random_landscape(rng, n, d, beta))
+        for i, (n, d, beta) in enumerate(shapes)
+    )
+
+
+def extreme_cases(seed: int) -> tuple[Case, ...]:
+    """Draw hidden cases in which exp overflows, underflows, or hardly acts."""
+    rng = np.random.default_rng(seed)
+    large = random_landscape(rng, 4, 3, 48.0, size=12.0)
+    # Every score is far below zero, so that every naive exponential vanishes.
+    low = Landscape(np.array([20.0, -10.0]), np.array([[-40.0, 5.0], [-41.0, 4.0]]), 3.0)
+    hot = random_landscape(rng, 5, 2, 2.0**-18)
+    return tuple(
+        landscape_case(name, landscape)
+        for name, landscape in (("large", large), ("low", low), ("hot", hot))
+    )
+
+
+def edge_cases(seed: int) -> tuple[Case, ...]:
+    """Draw hidden cases of unusual shape: one token, one dimension, ties, whole numbers."""
+    rng = np.random.default_rng(seed)
+    one = Landscape(np.array([-1.5, 0.5]), rng.normal(size=(1, 2)), 2.25)
+    line = random_landscape(rng, 3, 1, 1.25)
+    row = rng.normal(size=3)
+    twins = Landscape(rng.normal(size=3), np.array([row, row, -row, row]), 1.75)
+    whole = Landscape(np.array([1, -1]), np.array([[1, 0], [2, 1], [-1, 1]]), 0.5)
+    columns = random_landscape(rng, 4, 3, 0.8)
+    by_columns = columns._replace(Y=np.asfortranarray(columns.Y))
+    return tuple(
+        landscape_case(name, landscape)
+        for name, landscape in (
+            ("one token", one),
+            ("one dimension", line),
+            ("equal tokens", twins),
+            ("whole numbers", whole),
+            ("stored by columns", by_columns),
+        )
+    )
+
+
+def landscape_groups(seed: int) -> tuple[Group, ...]:
+    """Return the usual three groups for a function of (xi, Y, beta)."""
+    return (
+        Group("ordinary", "ordinary values", 0.60, ordinary_cases(seed)),
+        Group("extreme", "very large and very small exponents", 0.25, extreme_cases(seed + 1)),
+        Group("edges", "edge shapes", 0.15, edge_cases(seed + 2)),
+    )

@@ -1,0 +1,699 @@
+"""Lesson 01: what each exercise asks, the wrong answers it knows, right answers of other forms."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import numpy as np
+from hopping.cases import Case, Function
+from scipy.special import logsumexp
+from scipy.special import softmax as scipy_softmax
+
+from autograder.exercise import Alternative, Exercise, Group, Misconception
+from autograder.exercises._cases import PUBLIC, landscape_groups, random_landscape
+from autograder.reference import lse_gradient as ref
+from autograder.reference.fixtures import FIXTURES, A, B, C, G
+
+LESSON = "01_lse_gradient"
+
+
+def _naive_exp(xi, Y, beta):
+    return np.exp(beta * (Y @ xi))
+
+
+# --- lse ----------------------------------------------------------------------------------------
+
+
+def _lse_shift_forgotten(xi, Y, beta):
+    u = beta * (Y @ xi)
+    return np.log(np.exp(u - u.max()).sum()) / beta
+
+
+def _lse_shift_in_other_units(xi, Y, beta):
+    u = beta * (Y @ xi)
+    return u.max() + np.log(np.exp(u - u.max()).sum()) / beta
+
+
+def _lse_absolute_shift(xi, Y, beta):
+    u = beta * (Y @ xi)
+    return (abs(u.max()) + np.log(np.exp(u - u.max()).sum())) / beta
+
+
+def _lse_by_loop(xi, Y, beta):
+    scores = [sum(float(a) * float(b) for a, b in zip(row, xi, strict=True)) for row in Y]
+    top = max(scores)
+    total = 0.0
+    for score in scores:
+        total += np.exp(beta * (score - top))
+    return float(top + np.log(total) / beta)
+
+
+def _lse_by_pairs(xi, Y, beta):
+    return np.logaddexp.reduce(beta * np.einsum("td,d->t", Y, xi)) / beta
+
+
+class _LseObject:
+    """A right answer that is an object with a call."""
+
+    def __call__(self, xi, Y, beta):
+        return logsumexp(beta * (Y @ xi)) / beta
+
+
+def _lse_zero_dimensional(xi, Y, beta):
+    return np.array(ref.lse(xi, Y, beta))
+
+
+def _lse_noisy(xi, Y, beta):
+    print("scores", Y @ xi)
+    warnings.warn("a warning costs nothing", stacklevel=1)
+    return float(ref.lse(xi, Y, beta))
+
+
+LSE = Exercise(
+    name="lse",
+    lesson=LESSON,
+    points=3.0,
+    expects="one number in score units, from the largest score up to that score + ln(n)/beta",
+    reference=ref.lse,
+    examples=PUBLIC,
+    groups=landscape_groups(101),
+    properties=("between_max_and_log_n", "rises_with_the_scores"),
+    misconceptions=(
+        Misconception(
+            "no-1-over-beta",
+            "Check the units: at one token the answer must be its score, whatever beta is.",
+            lambda xi, Y, beta: logsumexp(beta * (Y @ xi)),
+        ),
+        Misconception(
+            "beta-missing-inside",
+            "Where does the inverse temperature act before the exponential?",
+            lambda xi, Y, beta: logsumexp(Y @ xi) / beta,
+        ),
+        Misconception(
+            "no-max-subtraction",
+            "Try scores near 1000: what does exp do?",
+            lambda xi, Y, beta: np.log(_naive_exp(xi, Y, beta).sum()) / beta,
+        ),
+        Misconception(
+            "max-not-added-back",
+            "What you take out of the sum has to come back after the log.",
+            _lse_shift_forgotten,
+        ),
+        Misconception(
+            "max-in-other-units",
+            "Which units does the shift have, score or beta*score?",
+            _lse_shift_in_other_units,
+        ),
+        Misconception(
+            "mean-instead-of-sum",
+            "Two equal tokens: is the answer their score, or more?",
+            lambda xi, Y, beta: (logsumexp(beta * (Y @ xi)) - np.log(len(Y))) / beta,
+        ),
+        Misconception(
+            "hard-max",
+            "That is the limit beta → infinity only.",
+            lambda xi, Y, beta: np.max(Y @ xi),
+        ),
+        Misconception(
+            "absolute-max",
+            "Test with one token of negative score.",
+            _lse_absolute_shift,
+        ),
+    ),
+    alternatives=(
+        Alternative("loop", _lse_by_loop),
+        Alternative("einsum-logaddexp", _lse_by_pairs),
+        Alternative("callable-object", _LseObject()),
+        Alternative("zero-dimensional", _lse_zero_dimensional),
+        Alternative("prints-and-warns", _lse_noisy),
+    ),
+)
+
+
+# --- attention_weights --------------------------------------------------------------------------
+
+
+def _weights_naive(xi, Y, beta):
+    e = _naive_exp(xi, Y, beta)
+    return e / e.sum()
+
+
+def _weights_over_max(xi, Y, beta):
+    u = beta * (Y @ xi)
+    return np.exp(u - u.max())
+
+
+def _weights_over_coordinates(xi, Y, beta):
+    return scipy_softmax(beta * (Y * xi).sum(axis=0))
+
+
+def _weights_mutating(xi, Y, beta):
+    Y *= beta
+    return scipy_softmax(Y @ xi)
+
+
+def _weights_by_distance(xi, Y, beta):
+    return scipy_softmax(-beta * ((Y - xi) ** 2).sum(axis=1) / 2)
+
+
+def _weights_by_loop(xi, Y, beta):
+    scores = [float(np.dot(row, xi)) for row in Y]
+    exponentials = [np.exp(beta * (score - max(scores))) for score in scores]
+    return np.array([e / sum(exponentials) for e in exponentials])
+
+
+def _weights_from_lse(xi, Y, beta):
+    u = beta * np.einsum("td,d->t", Y, xi)
+    return np.exp(u - logsumexp(u))
+
+
+def _weights_by_ratio(xi, Y, beta):
+    s = Y @ xi
+    with np.errstate(over="ignore"):
+        return 1 / np.exp(beta * (s[None, :] - s[:, None])).sum(axis=1)
+
+
+WEIGHTS = Exercise(
+    name="attention_weights",
+    lesson=LESSON,
+    points=3.0,
+    expects="an array with one weight per token, none negative, together 1",
+    reference=ref.attention_weights,
+    examples=PUBLIC,
+    groups=landscape_groups(201),
+    properties=("is_a_distribution", "ignores_a_common_shift"),
+    misconceptions=(
+        Misconception("no-max-subtraction", "nan at large beta: what overflows?", _weights_naive),
+        Misconception(
+            "beta-forgotten",
+            "Sharpen: what should happen to the weights when beta grows?",
+            lambda xi, Y, beta: scipy_softmax(Y @ xi),
+        ),
+        Misconception(
+            "divides-by-beta",
+            "Is large beta hot or cold?",
+            lambda xi, Y, beta: scipy_softmax(Y @ xi / beta),
+        ),
+        Misconception("normalised-by-max", "What must the weights add up to?", _weights_over_max),
+        Misconception(
+            "root-d-hard-coded",
+            "beta is an argument.",
+            lambda xi, Y, beta: scipy_softmax(Y @ xi / np.sqrt(len(xi))),
+        ),
+        Misconception(
+            "softmax-over-coordinates",
+            "How many weights should there be: one per token or one per coordinate?",
+            _weights_over_coordinates,
+        ),
+        Misconception("mutates-Y", "Compare Y before and after the call.", _weights_mutating),
+        Misconception(
+            "distance-scores",
+            "Scores are inner products; tokens differ in length.",
+            _weights_by_distance,
+        ),
+        Misconception(
+            "returns-a-list",
+            "Which type and shape does the docstring promise?",
+            lambda xi, Y, beta: scipy_softmax(beta * (Y @ xi)).tolist(),
+        ),
+    ),
+    alternatives=(
+        Alternative("loop", _weights_by_loop),
+        Alternative("scipy", lambda xi, Y, beta: scipy_softmax(beta * np.inner(Y, xi))),
+        Alternative("from-lse", _weights_from_lse),
+        Alternative("one-over-sum-of-ratios", _weights_by_ratio),
+    ),
+)
+
+
+# --- lse_grad -----------------------------------------------------------------------------------
+
+
+def _grad_unnormalised(xi, Y, beta):
+    return _weights_over_max(xi, Y, beta) @ Y
+
+
+def _grad_by_loop(xi, Y, beta):
+    gradient = np.zeros(Y.shape[1])
+    for weight, token in zip(ref.attention_weights(xi, Y, beta), Y, strict=True):
+        gradient = gradient + weight * token
+    return gradient
+
+
+def _grad_by_complex_step(xi, Y, beta):
+    # The complex step is exact to rounding; finite differences would not be.
+    return ref.complex_step_grad(lambda x: ref.lse(x, Y, beta), xi)
+
+
+GRAD = Exercise(
+    name="lse_grad",
+    lesson=LESSON,
+    points=3.0,
+    expects="an array like xi: a point among the tokens, each pulling with its weight",
+    reference=ref.lse_grad,
+    examples=PUBLIC,
+    groups=landscape_groups(301),
+    properties=("lies_in_the_hull",),
+    misconceptions=(
+        Misconception(
+            "beta-left-over",
+            "beta enters twice; follow both.",
+            lambda xi, Y, beta: beta * ref.lse_grad(xi, Y, beta),
+        ),
+        Misconception(
+            "divides-by-beta",
+            "beta enters twice; follow both.",
+            lambda xi, Y, beta: ref.lse_grad(xi, Y, beta) / beta,
+        ),
+        Misconception(
+            "unweighted-mean", "Which tokens count more?", lambda xi, Y, beta: Y.mean(axis=0)
+        ),
+        Misconception(
+            "unnormalised-weights",
+            "Where must the result lie relative to the tokens?",
+            _grad_unnormalised,
+        ),
+        Misconception(
+            "best-token-only",
+            "That is the limit, not the gradient.",
+            lambda xi, Y, beta: Y[np.argmax(Y @ xi)].copy(),
+        ),
+        Misconception(
+            "weighted-sum-of-xi",
+            "Differentiate with respect to xi: which factor remains?",
+            lambda xi, Y, beta: ref.attention_weights(xi, Y, beta).sum() * xi,
+        ),
+        Misconception(
+            "weights-on-the-wrong-side",
+            "Rows are tokens: which side do the weights go?",
+            lambda xi, Y, beta: Y @ ref.attention_weights(xi, Y, beta),
+        ),
+        Misconception(
+            "shape-1-d",
+            "A query is a 1-D array, and so is its gradient.",
+            lambda xi, Y, beta: ref.lse_grad(xi, Y, beta)[None, :],
+        ),
+    ),
+    alternatives=(
+        Alternative("loop", _grad_by_loop),
+        Alternative(
+            "einsum",
+            lambda xi, Y, beta: np.einsum("t,td->d", ref.attention_weights(xi, Y, beta), Y),
+        ),
+        Alternative(
+            "average",
+            lambda xi, Y, beta: np.average(Y, axis=0, weights=_weights_by_loop(xi, Y, beta)),
+        ),
+        Alternative("complex-step", _grad_by_complex_step),
+    ),
+)
+
+
+# --- fd_grad ------------------------------------------------------------------------------------
+
+
+def _steps(xi, h):
+    return h * np.eye(len(xi))
+
+
+def _fd_forward(f, xi, h=1e-5):
+    return np.array([(f(xi + e) - f(xi)) / h for e in _steps(xi, h)])
+
+
+def _fd_undivided(f, xi, h=1e-5):
+    return np.array([(f(xi + e) - f(xi - e)) / h for e in _steps(xi, h)])
+
+
+def _fd_all_at_once(f, xi, h=1e-5):
+    return np.full(len(xi), (f(xi + h) - f(xi - h)) / (2 * h))
+
+
+def _fd_accumulating(f, xi, h=1e-5):
+    gradient = np.zeros(len(xi))
+    for j in range(len(xi)):
+        xi[j] += h
+        above = f(xi)
+        xi[j] -= 2 * h
+        gradient[j] = (above - f(xi)) / (2 * h)
+    return gradient
+
+
+def _fd_in_place(f, xi, h=1e-5):
+    x = np.array(xi, dtype=float)
+    gradient = np.empty_like(x)
+    for j, middle in enumerate(x):
+        x[j] = middle + h
+        above = f(x)
+        x[j] = middle - h
+        gradient[j] = (above - f(x)) / (2 * h)
+        x[j] = middle
+    return gradient
+
+
+def _fd_fourth_order(f, xi, h=1e-5):
+    # A longer formula with a longer step is at least as good a judge.
+    h = 1e-3
+    values = [[f(xi + k * e) for k in (-2, -1, 1, 2)] for e in _steps(xi, h)]
+    return np.array(values) @ np.array([1, -8, 8, -1]) / (12 * h)
+
+
+def _fd_with_real_width(f, xi, h=1e-5):
+    columns = []
+    for e in _steps(xi, h):
+        right, left = xi + e, xi - e
+        columns.append((f(right) - f(left)) / (right - left).sum())
+    return np.array(columns)
+
+
+def _at(landscape, function=ref.lse):
+    return partial(function, Y=landscape.Y, beta=landscape.beta)
+
+
+def _energy(xi, Y, beta):
+    return xi @ xi / 2 - ref.lse(xi, Y, beta)
+
+
+def _fd_case(name, f, xi):
+    return Case(name, {"f": f, "xi": np.array(xi, dtype=float)})
+
+
+_RNG = np.random.default_rng(401)
+_FAR = random_landscape(_RNG, 5, 4, 1.3)
+
+FD_GRAD = Exercise(
+    name="fd_grad",
+    lesson=LESSON,
+    points=3.0,
+    expects="an array like xi that agrees with the derivative to about 1e-8 in every coordinate",
+    reference=ref.fd_grad,
+    examples=(
+        _fd_case("product", Function("product"), [1, 2]),
+        _fd_case("sines", Function("sines"), [0.25, -0.75, 0.5]),
+        _fd_case("exponential", Function("exponential"), [0.5, 0.25]),
+    ),
+    groups=(
+        Group(
+            "ordinary",
+            "ordinary functions",
+            0.6,
+            (
+                _fd_case("lse A", _at(A), A.xi),
+                _fd_case("lse far", _at(_FAR), _FAR.xi),
+                _fd_case("sines", Function("sines"), [0.5, -0.25]),
+            ),
+        ),
+        Group(
+            "energy",
+            "an energy with a bowl",
+            0.25,
+            (_fd_case("energy B", _at(B, _energy), B.xi),),
+        ),
+        Group(
+            "edges",
+            "edge shapes",
+            0.15,
+            (
+                _fd_case("one dimension", _at(G), G.xi),
+                _fd_case("a line", _at(C), C.xi),
+                _fd_case("many coordinates", lambda x: float(np.cos(x).sum()), np.arange(6) / 4),
+            ),
+        ),
+    ),
+    properties=("differentiates_a_line",),
+    misconceptions=(
+        Misconception(
+            "forward-difference", "Error shrinks only linearly with h: use both sides.", _fd_forward
+        ),
+        Misconception("divides-by-h", "How far apart are the two points?", _fd_undivided),
+        Misconception("all-coordinates-at-once", "One coordinate at a time.", _fd_all_at_once),
+        Misconception(
+            "sign-flipped",
+            "f(x+h) minus f(x-h), in that order.",
+            lambda f, xi, h=1e-5: -ref.fd_grad(f, xi, h),
+        ),
+        Misconception(
+            "perturbation-accumulates",
+            "Is x restored after each coordinate?",
+            _fd_accumulating,
+        ),
+        Misconception(
+            "h-too-small",
+            "Rounding error grows like 1/h.",
+            lambda f, xi, h=1e-12: ref.fd_grad(f, xi, h),
+        ),
+        Misconception(
+            "h-too-large",
+            "Truncation error grows like h squared.",
+            lambda f, xi, h=1e-2: ref.fd_grad(f, xi, h),
+        ),
+    ),
+    alternatives=(
+        Alternative("in-place-and-restored", _fd_in_place),
+        Alternative("fourth-order", _fd_fourth_order),
+        Alternative("real-width", _fd_with_real_width),
+        Alternative(
+            "comprehension",
+            lambda f, xi, h=1e-5: np.array(
+                [f(xi + e) / (2 * h) - f(xi - e) / (2 * h) for e in _steps(xi, h)]
+            ),
+        ),
+    ),
+    tolerance=1e-8,
+)
+
+
+# --- lse_hessian --------------------------------------------------------------------------------
+
+
+def _covariance(xi, Y, beta, centre):
+    spread = Y - centre
+    return (spread.T * ref.attention_weights(xi, Y, beta)) @ spread
+
+
+def _hessian_by_loop(xi, Y, beta):
+    a = ref.attention_weights(xi, Y, beta)
+    mean = a @ Y
+    return beta * sum(
+        weight * np.outer(token - mean, token - mean) for weight, token in zip(a, Y, strict=True)
+    )
+
+
+def _hessian_by_cov(xi, Y, beta):
+    a = ref.attention_weights(xi, Y, beta)
+    return beta * np.atleast_2d(np.cov(Y.T, aweights=a, ddof=0))
+
+
+def _hessian_by_softmax_jacobian(xi, Y, beta):
+    a = ref.attention_weights(xi, Y, beta)
+    centred = Y - a @ Y
+    return beta * centred.T @ (np.diag(a) - np.outer(a, a)) @ centred
+
+
+def _hessian_by_einsum(xi, Y, beta):
+    a = ref.attention_weights(xi, Y, beta)
+    spread = Y - a @ Y
+    return beta * np.einsum("t,ti,tj->ij", a, spread, spread)
+
+
+def _token_by_token(xi, Y, beta):
+    a = ref.attention_weights(xi, Y, beta)
+    return beta * (np.diag(a) - np.outer(a, a))
+
+
+HESSIAN = Exercise(
+    name="lse_hessian",
+    lesson=LESSON,
+    points=3.0,
+    expects="a symmetric (d, d) array without negative eigenvalues; 0 where one token is alone",
+    reference=ref.lse_hessian,
+    examples=PUBLIC,
+    groups=landscape_groups(501),
+    properties=("is_a_covariance",),
+    misconceptions=(
+        Misconception(
+            "beta-missing",
+            "How sharply does the softmax turn when beta doubles?",
+            lambda xi, Y, beta: ref.lse_hessian(xi, Y, beta) / beta,
+        ),
+        Misconception(
+            "beta-squared",
+            "lse carries a 1/beta.",
+            lambda xi, Y, beta: beta * ref.lse_hessian(xi, Y, beta),
+        ),
+        Misconception(
+            "uncentred",
+            "One token alone gives a straight line: its curvature is 0.",
+            lambda xi, Y, beta: beta * _covariance(xi, Y, beta, 0.0),
+        ),
+        Misconception(
+            "centred-at-xi",
+            "Covariance is taken about the weighted mean.",
+            lambda xi, Y, beta: beta * _covariance(xi, Y, beta, xi),
+        ),
+        Misconception(
+            "centred-at-the-plain-mean",
+            "Which mean belongs to these weights?",
+            lambda xi, Y, beta: beta * _covariance(xi, Y, beta, Y.mean(axis=0)),
+        ),
+        Misconception(
+            "negative", "lse is convex.", lambda xi, Y, beta: -ref.lse_hessian(xi, Y, beta)
+        ),
+        Misconception("token-by-token", "The Hessian lives in xi-space: (d, d).", _token_by_token),
+    ),
+    alternatives=(
+        Alternative("loop", _hessian_by_loop),
+        Alternative("np-cov", _hessian_by_cov),
+        Alternative("softmax-jacobian", _hessian_by_softmax_jacobian),
+        Alternative("einsum", _hessian_by_einsum),
+    ),
+)
+
+
+# --- gradcheck (the checked part of the mastery project) ----------------------------------------
+
+
+def _errors(f, grad, xi, steps):
+    return [np.abs(ref.fd_grad(f, xi, h) - grad(xi)).max() for h in steps]
+
+
+_SWEEP = 10.0 ** -np.arange(2, 9)
+
+
+def _scale(grad, xi):
+    return 1 + float(np.abs(grad(xi)).max())
+
+
+def gradcheck(f, grad, xi):
+    """Return whether `grad` is the gradient of `f` at `xi`, by a sweep of step sizes."""
+    return bool(min(_errors(f, grad, xi, _SWEEP)) <= 1e-6 * _scale(grad, xi))
+
+
+def _by_complex_step(f, grad, xi):
+    # Where f takes complex points this is exact; elsewhere fall back on the sweep.
+    try:
+        exact = ref.complex_step_grad(f, xi)
+    except (TypeError, ValueError):
+        return gradcheck(f, grad, xi)
+    if not np.any(exact):
+        return gradcheck(f, grad, xi)
+    return bool(np.allclose(exact, grad(xi), rtol=1e-6, atol=1e-6))
+
+
+def _by_scipy(f, grad, xi):
+    from scipy.optimize import check_grad
+
+    return bool(check_grad(f, grad, xi, epsilon=1e-7) <= 1e-4 * _scale(grad, xi))
+
+
+def _project_case(name, f, grad, xi):
+    return Case(name, {"f": f, "grad": grad, "xi": np.array(xi, dtype=float)})
+
+
+def _lse_pair(landscape, grad=ref.lse_grad):
+    return _at(landscape), _at(landscape, grad)
+
+
+def _energy_grad(xi, Y, beta):
+    return xi - ref.lse_grad(xi, Y, beta)
+
+
+def _at_beta(landscape, beta):
+    return landscape._replace(beta=beta)
+
+
+def _mutant_case(slug):
+    wrong = next(w for w in GRAD.misconceptions if w.slug == slug)
+    return _project_case(slug, *_lse_pair(B, wrong.function), B.xi)
+
+
+def _sign_case():
+    return _project_case("sign", _at(A), lambda x: -ref.lse_grad(x, A.Y, A.beta), A.xi)
+
+
+def _one_coordinate_case():
+    def grad(x):
+        return ref.lse_grad(x, B.Y, B.beta) + np.array([0.0, 0.0, 1e-3])
+
+    return _project_case("last coordinate", _at(B), grad, B.xi)
+
+
+_TRUE_GRADIENTS = tuple(
+    _project_case(f"{name} beta {beta}", f, grad, A.xi)
+    for beta in (0.1, 1.0, 16.0)
+    for name, f, grad in (
+        ("lse", *_lse_pair(_at_beta(A, beta))),
+        ("energy", _at(_at_beta(A, beta), _energy), _at(_at_beta(A, beta), _energy_grad)),
+    )
+)
+
+_E = FIXTURES["E"]
+_BOWL = _project_case("bowl", lambda x: float(x @ x) / 2, np.copy, [1e4, -2e4])
+
+GRADCHECK = Exercise(
+    name="gradcheck",
+    lesson=LESSON,
+    points=3.0,
+    expects="True for a gradient that is right in every coordinate, False otherwise",
+    reference=gradcheck,
+    examples=(
+        _project_case("right", Function("sines"), Function("sines_gradient"), [0.25, -0.75, 0.5]),
+        _project_case("doubled", Function("sines"), Function("sines_doubled"), [0.25, -0.75, 0.5]),
+        _project_case("last", Function("sines"), Function("sines_last_wrong"), [0.25, -0.75, 0.5]),
+        _project_case(
+            "large", Function("exponential"), Function("exponential_gradient"), [12.0, 15.0]
+        ),
+    ),
+    groups=(
+        Group("right", "passes right gradients", 0.4, _TRUE_GRADIENTS),
+        Group(
+            "mutants",
+            "fails wrong gradients",
+            0.4,
+            (
+                _mutant_case("beta-left-over"),
+                _mutant_case("unweighted-mean"),
+                _sign_case(),
+                _one_coordinate_case(),
+            ),
+        ),
+        Group(
+            "extreme",
+            "large values",
+            0.2,
+            (_project_case("lse E", *_lse_pair(_E), _E.xi), _BOWL),
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "always-passes", "Which gradient would your check refuse?", lambda f, grad, xi: True
+        ),
+        Misconception(
+            "always-fails", "Which gradient would your check accept?", lambda f, grad, xi: False
+        ),
+        Misconception(
+            "first-coordinate-only",
+            "A gradient can be right in one coordinate and wrong in another.",
+            lambda f, grad, xi: bool(abs(ref.fd_grad(f, xi)[0] - grad(xi)[0]) < 1e-6),
+        ),
+        Misconception(
+            "absolute-tolerance-only",
+            "Large values carry larger rounding errors: compare relative to the gradient.",
+            lambda f, grad, xi: bool(min(_errors(f, grad, xi, _SWEEP)) < 1e-9),
+        ),
+    ),
+    alternatives=(
+        Alternative("complex-step", _by_complex_step),
+        Alternative("scipy", _by_scipy),
+        Alternative(
+            "allclose",
+            lambda f, grad, xi: np.allclose(_fd_in_place(f, xi), grad(xi), rtol=1e-5, atol=1e-6),
+        ),
+        Alternative(
+            "numpy-bool",
+            lambda f, grad, xi: np.bool_(gradcheck(f, grad, xi)),
+        ),
+    ),
+)
+
+EXERCISES = (LSE, WEIGHTS, GRAD, FD_GRAD, HESSIAN, GRADCHECK)

@@ -1,0 +1,118 @@
+"""Plain data for calls: how a case's inputs and a function's answers are written as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+def _last_off(x: np.ndarray) -> np.ndarray:
+    slopes = 3 * np.cos(3 * x)
+    slopes[-1] += 0.5
+    return slopes
+
+
+FORMULAS: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
+    "product": ("f(x) = x[0]**2 + 3*x[0]*x[1]", lambda x: x[0] ** 2 + 3 * x[0] * x[1]),
+    "sines": ("f(x) = sum(sin(3*x))", lambda x: np.sum(np.sin(3 * x))),
+    "sines_gradient": ("grad(x) = 3*cos(3*x)", lambda x: 3 * np.cos(3 * x)),
+    "sines_doubled": ("grad(x) = 6*cos(3*x)", lambda x: 6 * np.cos(3 * x)),
+    "sines_last_wrong": ("grad(x) = 3*cos(3*x), 0.5 more in the last coordinate", _last_off),
+    "exponential": ("f(x) = exp(sum(x)/2)", lambda x: np.exp(np.sum(x) / 2)),
+    "exponential_gradient": (
+        "grad(x) = exp(sum(x)/2)/2 in every coordinate",
+        lambda x: np.full(len(x), np.exp(np.sum(x) / 2) / 2),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of one point that is handed to an exercise, named so that it fits in JSON.
+
+    Parameters
+    ----------
+    name : str
+        One of `FORMULAS`.
+    """
+
+    name: str
+
+    def __call__(self, x: np.ndarray) -> float | np.ndarray:
+        """Return the value, or the array of slopes, at the point `x`, shape (d,)."""
+        value = FORMULAS[self.name][1](np.asarray(x, dtype=float))
+        return value if isinstance(value, np.ndarray) else float(value)
+
+    def __str__(self) -> str:
+        return FORMULAS[self.name][0]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: a short name and the keyword arguments in the order of the signature."""
+
+    name: str
+    inputs: dict[str, Any] = field(default_factory=dict)
+
+
+def encode(value: Any) -> Any:
+    """Return `value` as JSON data; arrays, tuples and functions carry a tag.
+
+    Raises
+    ------
+    TypeError
+        If the value is not plain data.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        tagged = {"array": value.tolist()}
+        return tagged if value.dtype == np.float64 else {**tagged, "dtype": value.dtype.name}
+    if isinstance(value, tuple | list):
+        return {type(value).__name__: [encode(part) for part in value]}
+    if isinstance(value, Function):
+        return {"function": value.name}
+    raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+def decode(data: Any) -> Any:
+    """Return the value that `encode` wrote."""
+    if not isinstance(data, dict):
+        return data
+    if "array" in data:
+        return np.array(data["array"], dtype=data.get("dtype", "float64"))
+    if "tuple" in data:
+        return tuple(decode(part) for part in data["tuple"])
+    if "list" in data:
+        return [decode(part) for part in data["list"]]
+    return Function(data["function"])
+
+
+def show(value: Any) -> str:
+    """Return `value` as a learner would type it, short enough for one line of a message."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray):
+        text = np.array2string(
+            value, separator=", ", precision=4, threshold=24, max_line_width=9999
+        )
+        return " ".join(text.split()).replace("[ ", "[")
+    if isinstance(value, tuple):
+        return "(" + ", ".join(show(part) for part in value) + ")"
+    text = str(value) if isinstance(value, Function) else repr(value)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def show_call(inputs: dict[str, Any]) -> str:
+    """Return the inputs of a call as ``name = value`` pairs."""
+    return ", ".join(
+        show(value) if isinstance(value, Function) else f"{name} = {show(value)}"
+        for name, value in inputs.items()
+    )

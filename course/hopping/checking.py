@@ -1,0 +1,215 @@
+"""The learner's instant check: stored examples, known wrong answers, and properties."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from hopping.cases import Case, decode
+from hopping.judge import Example, Fault, Wrong, describe, find_fault, recognise
+from hopping.observe import Outcome, observe_all, time_limit
+from hopping.properties import PROPERTIES
+from hopping.verdict import CheckFailed, Verdict
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the package knows of one exercise: examples and known wrong answers, no reference."""
+
+    name: str
+    lesson: str
+    expects: str
+    tolerance: float
+    properties: tuple[str, ...]
+    examples: tuple[Example, ...]
+    wrongs: tuple[Wrong, ...]
+
+
+def check(function: Callable[..., Any]) -> Verdict:
+    """Check one exercise's function on the stored examples and say what is wrong first.
+
+    Parameters
+    ----------
+    function : callable
+        The function, under the exercise's name.
+
+    Returns
+    -------
+    Verdict
+        When everything holds.
+
+    Raises
+    ------
+    CheckFailed
+        An AssertionError whose message says what was called, what came back, what was expected,
+        and one hint.
+    ValueError
+        If no exercise has this function's name.
+    """
+    stored = load_stored(name_of(function, set(stored_names())))
+    verdict = _judge(stored, function)
+    if not verdict.passed:
+        raise CheckFailed(verdict)
+    return verdict
+
+
+def name_of(function: Callable[..., Any], known: set[str]) -> str:
+    """Return the exercise that `function` answers: its own name, or the name it is bound to.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be called.
+    ValueError
+        If neither name is an exercise.
+    """
+    if not callable(function):
+        raise TypeError(
+            f"Give the function itself, like check(lse), not {type(function).__name__} {function!r}"
+        )
+    name = getattr(function, "__name__", type(function).__name__)
+    if name in known:
+        return name
+    # A callable object, a partial or a lambda has another name: look for the one it is bound to
+    # where check or examine was called.
+    frame = inspect.currentframe()
+    while frame is not None:
+        for bound, value in frame.f_globals.items():
+            if value is function and bound in known:
+                return bound
+        frame = frame.f_back
+    raise ValueError(
+        f"No exercise is called {name!r}. The exercises are: {', '.join(sorted(known))}."
+    )
+
+
+@cache
+def stored_names() -> tuple[str, ...]:
+    """Return the names of all exercises, sorted."""
+    folder = files("hopping") / "examples"
+    return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".json")))
+
+
+@cache
+def load_stored(name: str) -> Stored:
+    """Read the stored examples of one exercise."""
+    data = json.loads((files("hopping") / "examples" / f"{name}.json").read_text("utf-8"))
+    return from_json(data)
+
+
+def from_json(data: dict[str, Any]) -> Stored:
+    """Return stored examples from their JSON form.
+
+    A wrong answer lists only the examples on which it differs from the right one.
+    """
+    examples = tuple(
+        Example(e["name"], {k: decode(v) for k, v in e["inputs"].items()}, decode(e["right"]))
+        for e in data["examples"]
+    )
+    wrongs = tuple(
+        Wrong(
+            wrong["slug"],
+            wrong["hint"],
+            tuple(
+                _outcome(wrong["outcomes"][e.name]) if e.name in wrong["outcomes"] else right(e)
+                for e in examples
+            ),
+        )
+        for wrong in data["wrongs"]
+    )
+    return Stored(
+        data["exercise"],
+        data["lesson"],
+        data["expects"],
+        data["tolerance"],
+        tuple(data["properties"]),
+        examples,
+        wrongs,
+    )
+
+
+def right(example: Example) -> Outcome:
+    """Return the outcome of a right answer to `example`."""
+    kind = "tuple" if isinstance(example.right, tuple) else type(example.right).__name__
+    return Outcome(value=example.right, kind=kind)
+
+
+def _outcome(data: dict[str, Any]) -> Outcome:
+    fields = {**data, "changed": tuple(data.get("changed", ()))}
+    return Outcome(**{**fields, "value": decode(data.get("value"))})
+
+
+def _judge(stored: Stored, function: Callable[..., Any]) -> Verdict:
+    cases = [Case(e.name, e.inputs) for e in stored.examples]
+    outcomes = observe_all(function, cases)
+    rights = [e.right for e in stored.examples]
+    faults = [find_fault(o, r, stored.tolerance) for o, r in zip(outcomes, rights, strict=True)]
+    first = next((i for i, fault in enumerate(faults) if fault), None)
+    if first is None:
+        failed = _failed_property(stored, function)
+        if failed is None:
+            return Verdict(stored.name, True, _praise(stored, outcomes))
+        example, sentence = failed
+        message = describe(stored.name, example, Fault("value", "another answer"), sentence)
+        return Verdict(stored.name, False, message)
+    fault = faults[first]
+    wrong = recognise(outcomes, faults, stored.wrongs, stored.tolerance)
+    expected = stored.expects
+    if fault.layer == "value" and wrong is None:
+        failed = _failed_property(stored, function)
+        expected = failed[1] if failed else expected
+    message = describe(
+        stored.name, stored.examples[first], fault, expected, wrong.hint if wrong else None
+    )
+    return Verdict(stored.name, False, message, wrong.slug if wrong else None)
+
+
+def _failed_property(stored: Stored, function: Callable[..., Any]) -> tuple[Example, str] | None:
+    """Return the first inputs on which a property fails, with the sentence that says so."""
+    for example in (*stored.examples, *_draws(stored)):
+        for name in stored.properties:
+            copies = {
+                k: np.copy(v) if isinstance(v, np.ndarray) else v for k, v in example.inputs.items()
+            }
+            try:
+                with time_limit(5.0), np.errstate(all="ignore"):
+                    sentence = PROPERTIES[name](function, copies)
+            except Exception as error:
+                sentence = f"an answer; it raised {type(error).__name__}: {error}"
+            if sentence:
+                return example, sentence
+    return None
+
+
+def _draws(stored: Stored) -> list[Example]:
+    """Return random calls, so that an answer that only knows the examples is found out."""
+    if list(stored.examples[0].inputs) != ["xi", "Y", "beta"]:
+        return []
+    rng = np.random.default_rng(0)
+    shapes = ((5, 3), (2, 1), (7, 2))
+    return [
+        Example(
+            "random",
+            {
+                "xi": rng.normal(size=d),
+                "Y": rng.normal(size=(n, d)),
+                "beta": float(rng.uniform(0.5, 4)),
+            },
+            None,
+        )
+        for n, d in shapes
+    ]
+
+
+def _praise(stored: Stored, outcomes: list[Outcome]) -> str:
+    message = f"{stored.name}: all {len(outcomes)} examples pass."
+    if any(outcome.noisy for outcome in outcomes):
+        message += " (It printed or warned on the way, which costs nothing.)"
+    return message

@@ -1,0 +1,209 @@
+"""Compare what a function did with what was right, and say the first thing that is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hopping.cases import show, show_call
+from hopping.observe import Outcome
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A known wrong answer: its slug, its hint, and what it does on each example."""
+
+    slug: str
+    hint: str
+    outcomes: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One call with its right answer."""
+
+    name: str
+    inputs: dict[str, Any]
+    right: Any
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The first thing wrong with one call: which layer found it, and in words what came back."""
+
+    layer: str
+    words: str
+
+
+def find_fault(outcome: Outcome, right: Any, tolerance: float) -> Fault | None:
+    """Return the first fault of one call, or None.
+
+    The layers, in order: not attempted, raised, type, shape, not finite, value, side effects.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What the call did.
+    right : float, bool, str, ndarray or tuple of these
+        The right answer; its type and shape are what the exercise promises.
+    tolerance : float
+        Used as both absolute and relative tolerance.
+    """
+    if outcome.raised == "NotImplementedError":
+        return Fault("not attempted", "not written yet")
+    if outcome.raised == "TimeIsUp":
+        return Fault("raised", f"{outcome.detail}: does a loop never end?")
+    if outcome.raised:
+        return Fault("raised", f"{outcome.raised}: {outcome.detail}".rstrip(": "))
+    return _value_fault(outcome.value, outcome.kind, right, tolerance) or _side_effect(outcome)
+
+
+def same(outcome: Outcome, other: Outcome, tolerance: float) -> bool:
+    """Whether two outcomes are alike to the tolerance: nan matches nan, an error its like."""
+    return (
+        (outcome.raised, outcome.changed) == (other.raised, other.changed)
+        and outcome.repeats == other.repeats
+        and _container(outcome) == _container(other)
+        and _alike(outcome.value, other.value, tolerance)
+    )
+
+
+def recognise(
+    outcomes: Sequence[Outcome],
+    faults: Sequence[Fault | None],
+    wrongs: Sequence[Wrong],
+    tolerance: float,
+) -> Wrong | None:
+    """Return the known wrong answer that behaves as these outcomes do, or None.
+
+    It must agree wherever the function returned finite numbers, and explain at least one fault.
+    Of several, the one that agrees most often wins; then the one listed first.
+    """
+    best, most = None, 0
+    for wrong in wrongs:
+        agree = [same(o, w, tolerance) for o, w in zip(outcomes, wrong.outcomes, strict=True)]
+        excused = [fault is not None and fault.layer == "not finite" for fault in faults]
+        if not all(a or e for a, e in zip(agree, excused, strict=True)):
+            continue
+        explained = any(a and f is not None for a, f in zip(agree, faults, strict=True))
+        if explained and sum(agree) > most:
+            best, most = wrong, sum(agree)
+    return best
+
+
+def describe(
+    name: str, example: Example, fault: Fault, expected: str, hint: str | None = None
+) -> str:
+    """Return the message for one fault: the call, what came back, the promise, one hint."""
+    if fault.layer == "not attempted":
+        return f"{name}: not written yet. Replace `raise NotImplementedError` by your own code."
+    lines = [f"{name}: not right yet.", f"  called with  {show_call(example.inputs)}"]
+    came_back = fault.words.replace("\n", "\n" + " " * 15)
+    lines.append(f"  {'it raised' if fault.layer == 'raised' else 'came back':11}  {came_back}")
+    lines.append(f"  {'expected':11}  {expected}")
+    if hint:
+        lines.append(f"  {'hint':11}  {hint}")
+    return "\n".join(lines)
+
+
+def _container(outcome: Outcome) -> str:
+    """Return which container came back; numbers and arrays of any type count as one kind."""
+    return outcome.kind if outcome.kind in ("list", "tuple", "NoneType") else ""
+
+
+def _value_fault(value: Any, kind: str, right: Any, tolerance: float) -> Fault | None:
+    if isinstance(right, tuple):
+        if not isinstance(value, tuple) or len(value) != len(right):
+            return Fault("type", f"{_named(kind)}; promised is a tuple of {len(right)} values")
+        pairs = zip(value, right, strict=True)
+        faults = (_value_fault(v, type(v).__name__, r, tolerance) for v, r in pairs)
+        return next((fault for fault in faults if fault), None)
+    wanted = _promise(right)
+    if value is None or isinstance(value, list | tuple):
+        return Fault("type", f"{_named(kind)}; promised is {wanted}")
+    given = np.asarray(value)
+    if isinstance(right, str | bool | int):
+        return _exact_fault(given, right, wanted, kind)
+    target = np.asarray(right)
+    if target.dtype.kind == "b":
+        if given.dtype.kind != "b":
+            return Fault("type", f"values of type {given.dtype}; promised is {wanted}")
+    elif given.dtype.kind not in "iuf":
+        extra = ": take real numbers all the way" if given.dtype.kind == "c" else ""
+        return Fault("type", f"values of type {given.dtype}; promised is {wanted}{extra}")
+    if isinstance(right, np.ndarray) and not isinstance(value, np.ndarray):
+        return Fault("shape", f"the single number {show(value)}; promised is {wanted}")
+    if given.shape != target.shape:
+        return Fault("shape", f"an array of shape {given.shape}; promised is {wanted}")
+    if not np.all(np.isfinite(given)) and np.all(np.isfinite(target)):
+        return Fault("not finite", show(value))
+    if not _close(given, target, tolerance):
+        words = show(value)
+        if given.dtype in (np.float16, np.float32):
+            words += f" as {given.dtype}, which keeps too few digits: compute in float64"
+        elif given.dtype.kind in "iu" and target.dtype.kind == "f":
+            words += f" as whole numbers ({given.dtype}): was something rounded or cut off?"
+        return Fault("value", words)
+    return None
+
+
+def _exact_fault(given: np.ndarray, right: Any, wanted: str, kind: str) -> Fault | None:
+    kinds = {str: "U", bool: "b", int: "iu"}[type(right)]
+    if given.dtype.kind not in kinds or given.shape != ():
+        return Fault("type", f"{_named(kind)}; promised is {wanted}")
+    return None if given.item() == right else Fault("value", show(given.item()))
+
+
+def _side_effect(outcome: Outcome) -> Fault | None:
+    if outcome.changed:
+        words = f"{' and '.join(outcome.changed)} changed by the call: work on a copy"
+        return Fault("changes its input", words)
+    if outcome.shares:
+        words = f"an array that shares memory with {outcome.shares}: return a new one"
+        return Fault("shares memory", words)
+    if not outcome.repeats:
+        return Fault("not repeatable", "another answer when called again with the same inputs")
+    return None
+
+
+def _promise(right: Any) -> str:
+    if isinstance(right, str):
+        return "a string"
+    if isinstance(right, bool):
+        return "True or False"
+    if isinstance(right, int):
+        return "a whole number"
+    if isinstance(right, np.ndarray):
+        values = "True and False" if right.dtype.kind == "b" else "numbers"
+        return f"a NumPy array of {values} of shape {right.shape}"
+    return "a single number"
+
+
+def _named(kind: str) -> str:
+    if kind == "NoneType":
+        return "nothing (None): is a `return` missing?"
+    return f"a {kind}"
+
+
+def _close(given: np.ndarray, target: np.ndarray, tolerance: float) -> bool:
+    if target.dtype.kind == "b":
+        return bool(np.array_equal(given, target))
+    return bool(np.allclose(given, target, rtol=tolerance, atol=tolerance, equal_nan=True))
+
+
+def _alike(left: Any, right: Any, tolerance: float) -> bool:
+    if isinstance(left, list | tuple) or isinstance(right, list | tuple):
+        return (
+            type(left) is type(right)
+            and len(left) == len(right)
+            and all(_alike(a, b, tolerance) for a, b in zip(left, right, strict=True))
+        )
+    if left is None or right is None or isinstance(left, str) or isinstance(right, str):
+        return left is right or (isinstance(left, str) and left == right)
+    left, right = np.asarray(left), np.asarray(right)
+    if left.shape != right.shape or left.dtype.kind == "U" or right.dtype.kind == "U":
+        return False
+    return bool(np.allclose(left, right, rtol=tolerance, atol=tolerance, equal_nan=True))

@@ -1,0 +1,67 @@
+"""What a check or an exam says about one function."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Part:
+    """One group of hidden cases: its title, the points it gave and the points it could give."""
+
+    title: str
+    points: float
+    max_points: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement on one function; prints as text and shows as HTML in a notebook.
+
+    Attributes
+    ----------
+    exercise : str
+        The exercise's name, which is the function's name.
+    passed : bool
+        True when nothing was found wrong.
+    message : str
+        What a learner reads.
+    misconception : str or None
+        Slug of the known wrong answer that was recognised.
+    points, max_points : float
+        Points earned and points possible; both 0 for a learner's check.
+    parts : tuple of Part
+        The groups of cases behind the points, empty for a learner's check.
+    """
+
+    exercise: str
+    passed: bool
+    message: str
+    misconception: str | None = None
+    points: float = 0.0
+    max_points: float = 0.0
+    parts: tuple[Part, ...] = ()
+
+    def __str__(self) -> str:
+        return self.message
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        colour = "#009E73" if self.passed else "#D55E00"
+        return (
+            f'<div style="border-left: 4px solid {colour}; padding: 0.3em 0.8em; '
+            f'white-space: pre-wrap; font-family: monospace">{html.escape(self.message)}</div>'
+        )
+
+
+class CheckFailed(AssertionError):
+    """A check that did not pass; a notebook shows its message without a stack of our own code."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.message)
+        self.verdict = verdict
+
+    def _render_traceback_(self) -> list[str]:
+        return self.verdict.message.splitlines()
