@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from autograder.exercise import Exercise
+from autograder.exercises import load
 from hopping.checking import name_of
 from hopping.judge import Fault, Wrong, find_fault, recognise
 from hopping.observe import Outcome, observe_all
 from hopping.verdict import Part, Verdict
-
-from autograder.exercise import Exercise
-from autograder.exercises import load
 
 FAULT_WORDS = {
     "not attempted": "not written yet",

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from autograder.exercise import Exercise
 from hopping.cases import encode
 from hopping.checking import right
 from hopping.judge import Example, same
 from hopping.observe import Outcome, observe_all
-
-from autograder.exercise import Exercise
 
 
 def stored_examples(exercise: Exercise, previous: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,14 +1,11 @@
 """Tests of the tests: every known wrong answer is refused by name, every right one accepted."""
 
-import numpy as np
 import pytest
 
 from autograder.examiner import examine
 from autograder.exercises import load
 from autograder.stored_examples import stored_examples
 from hopping import checking
-from hopping.judge import same
-from hopping.observe import observe_all
 
 EXERCISES = load()
 WRONG = [(e, wrong) for e in EXERCISES.values() for wrong in e.misconceptions]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from hopping.cases import Case
 
 from autograder.exercise import Group
 from autograder.reference.fixtures import FIXTURES, Landscape
+from hopping.cases import Case
 
 # As many tokens as coordinates: a product taken on the wrong side runs here instead of raising,
 # so that it can be recognised by its value.

@@ -6,7 +6,6 @@ import warnings
 from functools import partial
 
 import numpy as np
-from hopping.cases import Case, Function
 from scipy.special import logsumexp
 from scipy.special import softmax as scipy_softmax
 
@@ -14,6 +13,7 @@ from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.exercises._cases import PUBLIC, landscape_groups, random_landscape
 from autograder.reference import lse_gradient as ref
 from autograder.reference.fixtures import FIXTURES, A, B, C, G
+from hopping.cases import Case, Function
 
 LESSON = "01_lse_gradient"
 
@@ -628,7 +628,7 @@ _TRUE_GRADIENTS = tuple(
 )
 
 _E = FIXTURES["E"]
-_BOWL = _project_case("bowl", lambda x: float(x @ x) / 2, np.copy, [1e4, -2e4])
+_BOWL = _project_case("bowl", lambda x: float(x @ x) / 2, np.copy, [12345.678, -23456.789])
 
 GRADCHECK = Exercise(
     name="gradcheck",
