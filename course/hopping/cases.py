@@ -93,19 +93,20 @@ def decode(data: Any) -> Any:
     return Function(data["function"])
 
 
-def show(value: Any) -> str:
+def show(value: Any, digits: int = 6) -> str:
     """Return `value` as a learner would type it, short enough for one line of a message."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.{digits}g}"
     if isinstance(value, np.ndarray):
+        number = {"float_kind": lambda x: f"{x:.{digits}g}"}
         text = np.array2string(
-            value, separator=", ", precision=4, threshold=24, max_line_width=9999
+            value, separator=", ", threshold=24, max_line_width=9999, formatter=number
         )
-        return " ".join(text.split()).replace("[ ", "[")
+        return " ".join(text.split())
     if isinstance(value, tuple):
-        return "(" + ", ".join(show(part) for part in value) + ")"
+        return "(" + ", ".join(show(part, digits) for part in value) + ")"
     text = str(value) if isinstance(value, Function) else repr(value)
     return text if len(text) <= 200 else text[:197] + "..."
 

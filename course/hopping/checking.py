@@ -14,7 +14,7 @@ import numpy as np
 
 from hopping.cases import Case, decode
 from hopping.judge import Example, Fault, Wrong, describe, find_fault, recognise
-from hopping.observe import Outcome, observe_all, time_limit
+from hopping.observe import CALL_SECONDS, Outcome, copy_inputs, observe_all, quiet, time_limit
 from hopping.properties import PROPERTIES
 from hopping.verdict import CheckFailed, Verdict
 
@@ -175,12 +175,9 @@ def _failed_property(stored: Stored, function: Callable[..., Any]) -> tuple[Exam
     """Return the first inputs on which a property fails, with the sentence that says so."""
     for example in (*stored.examples, *_draws(stored)):
         for name in stored.properties:
-            copies = {
-                k: np.copy(v) if isinstance(v, np.ndarray) else v for k, v in example.inputs.items()
-            }
             try:
-                with time_limit(5.0), np.errstate(all="ignore"):
-                    sentence = PROPERTIES[name](function, copies)
+                with quiet(), time_limit(CALL_SECONDS):
+                    sentence = PROPERTIES[name](function, copy_inputs(example.inputs))
             except Exception as error:
                 sentence = f"an answer; it raised {type(error).__name__}: {error}"
             if sentence:

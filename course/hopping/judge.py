@@ -141,13 +141,20 @@ def _value_fault(value: Any, kind: str, right: Any, tolerance: float) -> Fault |
     if not np.all(np.isfinite(given)) and np.all(np.isfinite(target)):
         return Fault("not finite", show(value))
     if not _close(given, target, tolerance):
-        words = show(value)
+        words = _near_miss(given, target)
         if given.dtype in (np.float16, np.float32):
             words += f" as {given.dtype}, which keeps too few digits: compute in float64"
         elif given.dtype.kind in "iu" and target.dtype.kind == "f":
             words += f" as whole numbers ({given.dtype}): was something rounded or cut off?"
         return Fault("value", words)
     return None
+
+
+def _near_miss(given: np.ndarray, target: np.ndarray) -> str:
+    """Show what came back; when it is nearly right, with enough digits and how far it is off."""
+    if given.dtype.kind == "f" and np.allclose(given, target, rtol=1e-3, atol=1e-3):
+        return f"{show(given, 12)}, off by {np.abs(given - target).max():.0e} at most"
+    return show(given)
 
 
 def _exact_fault(given: np.ndarray, right: Any, wanted: str, kind: str) -> Fault | None:

@@ -83,6 +83,27 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@contextlib.contextmanager
+def quiet() -> Iterator[Callable[[], bool]]:
+    """Swallow prints and warnings in the body; the yielded function says whether there were any."""
+    out = io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(out),
+        warnings.catch_warnings(record=True) as warned,
+    ):
+        warnings.simplefilter("always")
+        yield lambda: bool(out.getvalue() or warned)
+
+
+def copy_inputs(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return the inputs with arrays copied, each in its own memory order."""
+    return {
+        name: value.copy(order="K") if isinstance(value, np.ndarray) else value
+        for name, value in inputs.items()
+    }
+
+
 def observe(
     function: Callable[..., Any], inputs: dict[str, Any], seconds: float = CALL_SECONDS
 ) -> Outcome:
@@ -90,20 +111,14 @@ def observe(
 
     Prints and warnings are swallowed: they never count.
     """
-    given = {name: _copy(value) for name, value in inputs.items()}
-    out = io.StringIO()
+    given = copy_inputs(inputs)
+    noisy = False
     try:
-        with (
-            contextlib.redirect_stdout(out),
-            contextlib.redirect_stderr(out),
-            warnings.catch_warnings(record=True) as warned,
-        ):
-            warnings.simplefilter("always")
+        with quiet() as was_noisy, time_limit(seconds):
             try:
-                with time_limit(seconds):
-                    result = function(*given.values())
+                result = function(*given.values())
             finally:
-                noisy = bool(out.getvalue() or warned)
+                noisy = was_noisy()
     except TimeIsUp:
         return Outcome(raised="TimeIsUp", detail=f"no answer within {seconds:g} s")
     except KeyboardInterrupt:
@@ -141,10 +156,6 @@ def observe_all(
     return outcomes
 
 
-def _copy(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
 def _identical(left: Any, right: Any) -> bool:
     """Whether two plain values are the same to the bit (nan equals nan)."""
     if isinstance(left, tuple) and isinstance(right, tuple):
@@ -170,6 +181,10 @@ def _overlap(result: Any, value: Any) -> bool:
 
 def _plain(result: Any) -> Any:
     """Return numbers, text, arrays and tuples of them as plain data, anything else as None."""
+    if isinstance(result, np.float16 | np.float32):
+        return np.asarray(result)  # keeps its precision, which the judge names
+    if isinstance(result, np.floating):
+        return float(result)
     if isinstance(result, np.generic):
         return result.item()
     if isinstance(result, bool | int | float | complex | str):

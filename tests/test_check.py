@@ -1,0 +1,237 @@
+"""The learner's check: layered messages, each kind of fault with its own sentence."""
+
+import contextlib
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from autograder.exercises import load
+from autograder.stored_examples import stored_examples
+from hopping import checking
+from hopping.cases import Case, Function, decode, encode, show
+from hopping.judge import find_fault
+from hopping.observe import observe, observe_all
+from hopping.verdict import CheckFailed, Verdict
+
+
+@pytest.fixture(autouse=True)
+def fresh_examples(monkeypatch):
+    """Check against freshly derived examples, whatever is stored in the package."""
+    stored = {name: checking.from_json(stored_examples(e)) for name, e in load().items()}
+    monkeypatch.setattr(checking, "stored_names", lambda: tuple(sorted(stored)))
+    monkeypatch.setattr(checking, "load_stored", stored.__getitem__)
+
+
+def named(name, function):
+    """Give `function` the exercise's name, as if a learner had written it under that name."""
+
+    def call(*args):
+        return function(*args)
+
+    call.__name__ = name
+    return call
+
+
+def message(name, function):
+    """Return what a learner reads when the check refuses."""
+    with pytest.raises(AssertionError) as caught:
+        checking.check(named(name, function))
+    return str(caught.value)
+
+
+def right(xi, Y, beta):
+    return logsumexp(beta * (Y @ xi)) / beta
+
+
+def weights(xi, Y, beta):
+    u = beta * (Y @ xi)
+    return np.exp(u - logsumexp(u))
+
+
+def test_a_right_answer_returns_a_verdict_that_says_so():
+    verdict = checking.check(named("lse", right))
+    assert isinstance(verdict, Verdict)
+    assert verdict.passed
+    assert "pass" in str(verdict)
+    assert "pass" in verdict._repr_html_()
+
+
+def returns_nothing(xi, Y, beta):
+    right(xi, Y, beta)
+
+
+def changes_input(xi, Y, beta):
+    value = right(xi, Y, beta)
+    xi += 1
+    return value
+
+
+def keeps_state():
+    calls = []
+
+    def function(xi, Y, beta):
+        calls.append(1)
+        return right(xi, Y, beta) + (len(calls) > 8)
+
+    return function
+
+
+def divides_by_zero(xi, Y, beta):
+    return 1 // 0
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "words"),
+    [
+        ("lse", returns_nothing, "nothing (None): is a `return` missing?"),
+        ("lse", lambda xi, Y, beta: "2.1", "a single number"),
+        ("lse", lambda xi, Y, beta: complex(right(xi, Y, beta)), "take real numbers all the way"),
+        ("lse", lambda xi, Y, beta: np.array([right(xi, Y, beta)]), "an array of shape (1,)"),
+        ("lse", lambda xi, Y, beta: np.nan, "nan"),
+        ("lse", lambda xi, Y, beta: np.float32(right(xi, Y, beta)), "too few digits"),
+        ("lse", changes_input, "xi changed by the call"),
+        ("lse", keeps_state(), "another answer when called again"),
+        ("lse", divides_by_zero, "ZeroDivisionError"),
+        ("lse", divides_by_zero, "return 1 // 0"),
+        ("lse", lambda xi, Y: 0.0, "TypeError"),
+        ("lse", lambda xi, Y, beta: (n for n in xi), "a generator"),
+        ("attention_weights", lambda xi, Y, beta: list(weights(xi, Y, beta)), "a list"),
+        ("attention_weights", lambda xi, Y, beta: 1.0, "the single number 1"),
+        ("attention_weights", lambda xi, Y, beta: weights(xi, Y, beta)[:, None], "(3, 1)"),
+        ("attention_weights", lambda xi, Y, beta: weights(xi, Y, beta).astype(int), "whole"),
+    ],
+)
+def test_each_fault_has_its_own_sentence(name, function, words):
+    assert words in message(name, function)
+
+
+def test_a_view_on_an_input_is_refused():
+    xi = np.array([1.0, 2.0])
+    outcome = observe(lambda xi: xi[:], {"xi": xi})
+    assert "shares memory with xi" in find_fault(outcome, xi, 1e-9).words
+
+
+def test_not_written_is_not_called_wrong():
+    def stub(xi, Y, beta):
+        raise NotImplementedError
+
+    text = message("lse", stub)
+    assert "not written yet" in text
+    assert "not right" not in text
+
+
+def test_an_endless_loop_is_given_up():
+    def endless(xi, Y, beta):
+        while True:
+            with contextlib.suppress(Exception):
+                time.sleep(0.01)
+
+    case = Case("A", {"xi": np.ones(2), "Y": np.ones((2, 2)), "beta": 1.0})
+    started = time.monotonic()
+    outcomes = observe_all(endless, [case] * 5, seconds=0.3)
+    assert {outcome.raised for outcome in outcomes} == {"TimeIsUp"}
+    assert time.monotonic() - started < 3
+
+
+def test_prints_and_warnings_cost_nothing_and_are_mentioned(capfd):
+    def noisy(xi, Y, beta):
+        print("noise")
+        warnings.warn("noise", stacklevel=1)
+        return right(xi, Y, beta)
+
+    verdict = checking.check(named("lse", noisy))
+    assert verdict.passed
+    assert "costs nothing" in verdict.message
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_property_speaks_when_no_wrong_answer_is_recognised():
+    text = message("lse", lambda xi, Y, beta: right(xi, Y, beta) + 7)
+    assert "largest score" in text
+    assert "hint" not in text
+    assert "ignores" not in text
+
+
+def test_an_answer_that_only_knows_the_examples_is_found_out():
+    stored = checking.load_stored("lse")
+
+    def parrot(xi, Y, beta):
+        for e in stored.examples:
+            if np.array_equal(e.inputs["Y"], Y) and e.inputs["beta"] == beta:
+                return e.right
+        return 0.0
+
+    assert "not right yet" in message("lse", parrot)
+
+
+def test_a_near_miss_shows_how_near():
+    text = message("lse", lambda xi, Y, beta: right(xi, Y, beta) + 1e-6)
+    assert "off by 1e-06" in text
+
+
+def test_a_message_shows_no_expected_value_and_no_stack():
+    text = message("lse", lambda xi, Y, beta: right(xi, Y, beta) * 1.5)
+    assert "1.387" not in text
+    assert "Traceback" not in text
+    with pytest.raises(CheckFailed) as caught:
+        checking.check(named("lse", lambda xi, Y, beta: 0.0))
+    assert caught.value._render_traceback_() == str(caught.value).splitlines()
+
+
+class Calls:
+    def __call__(self, xi, Y, beta):
+        return right(xi, Y, beta)
+
+
+@pytest.mark.parametrize(
+    "function", [Calls(), partial(right), lambda xi, Y, beta: right(xi, Y, beta)]
+)
+def test_the_name_may_come_from_the_notebook(function):
+    lse = function
+    globals()["lse"] = lse
+    try:
+        assert checking.check(lse).passed
+    finally:
+        del globals()["lse"]
+
+
+def test_an_unknown_name_lists_the_exercises():
+    with pytest.raises(ValueError, match="lse_grad"):
+        checking.check(named("softmx", right))
+    with pytest.raises(TypeError, match="the function itself"):
+        checking.check(3.0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1.5,
+        True,
+        "dome",
+        None,
+        np.array([[1.0, -0.0], [np.inf, 2.5]]),
+        np.array([True, False]),
+        np.array([1, 2]),
+        (np.array([1.0]), 3, True),
+        [1.0, 2.0],
+        Function("product"),
+    ],
+)
+def test_plain_data_comes_back_as_it_went(value):
+    back = decode(encode(value))
+    assert type(back) is type(value)
+    if isinstance(value, np.ndarray):
+        assert back.dtype == value.dtype
+    np.testing.assert_equal(back, value) if not isinstance(value, Function) else None
+    assert show(back) == show(value)
+
+
+def test_inputs_keep_their_memory_order():
+    Y = np.asfortranarray(np.arange(6.0).reshape(3, 2))
+    seen = []
+    observe(lambda array: seen.append(array.flags.f_contiguous), {"Y": Y})
+    assert seen == [True]
