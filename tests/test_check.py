@@ -18,12 +18,20 @@ from hopping.observe import observe, observe_all
 from hopping.verdict import CheckFailed, Verdict
 
 
+@pytest.fixture(scope="module")
+def stored():
+    """Return freshly derived examples, whatever is stored in the package."""
+    return {name: checking.from_json(stored_examples(load()[name])) for name in NAMES}
+
+
 @pytest.fixture(autouse=True)
-def fresh_examples(monkeypatch):
-    """Check against freshly derived examples, whatever is stored in the package."""
-    stored = {name: checking.from_json(stored_examples(e)) for name, e in load().items()}
+def fresh_examples(monkeypatch, stored):
+    """Check against those examples."""
     monkeypatch.setattr(checking, "stored_names", lambda: tuple(sorted(stored)))
     monkeypatch.setattr(checking, "load_stored", stored.__getitem__)
+
+
+NAMES = ("lse", "attention_weights", "lse_grad")
 
 
 def named(name, function):

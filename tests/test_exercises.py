@@ -1,5 +1,7 @@
 """Tests of the tests: every known wrong answer is refused by name, every right one accepted."""
 
+from functools import cache
+
 import pytest
 
 from autograder.examiner import examine
@@ -12,9 +14,15 @@ WRONG = [(e, wrong) for e in EXERCISES.values() for wrong in e.misconceptions]
 RIGHT = [(e, other) for e in EXERCISES.values() for other in e.alternatives]
 
 
+@cache
+def stored(name):
+    """Return freshly derived examples."""
+    return checking.from_json(stored_examples(EXERCISES[name]))
+
+
 def check(exercise, function):
-    """Return the check's verdict as a learner would get it from freshly derived examples."""
-    return checking._judge(checking.from_json(stored_examples(exercise)), function)
+    """Return the verdict that a learner would get."""
+    return checking.judge_check(stored(exercise.name), function)
 
 
 def names(pairs):

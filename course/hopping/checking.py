@@ -54,7 +54,7 @@ def check(function: Callable[..., Any]) -> Verdict:
         If no exercise has this function's name.
     """
     stored = load_stored(name_of(function, set(stored_names())))
-    verdict = _judge(stored, function)
+    verdict = judge_check(stored, function)
     if not verdict.passed:
         raise CheckFailed(verdict)
     return verdict
@@ -146,7 +146,8 @@ def _outcome(data: dict[str, Any]) -> Outcome:
     return Outcome(**{**fields, "value": decode(data.get("value"))})
 
 
-def _judge(stored: Stored, function: Callable[..., Any]) -> Verdict:
+def judge_check(stored: Stored, function: Callable[..., Any]) -> Verdict:
+    """Judge a function by stored examples, known wrong answers and properties."""
     cases = [Case(e.name, e.inputs) for e in stored.examples]
     outcomes = observe_all(function, cases)
     rights = [e.right for e in stored.examples]
