@@ -22,7 +22,7 @@
 import numpy as np
 from hopping import check, check_answers, commit, draw, explore, pick, reveal
 
-# %% [markdown] name="warm-up"
+# %% [markdown] name="warm_up"
 # ## Warm up
 #
 # Three things this lesson leans on. Write a letter for each, then run both cells. *(3 minutes)*
@@ -42,7 +42,7 @@ answers = {"w1": "", "w2": "", "w3": ""}
 answers = {"w1": "b", "w2": "b", "w3": "b"}
 ### END SOLUTION
 
-# %% name="warm-up-check"
+# %% name="warm_up_check"
 check_answers(
     answers,
     {
@@ -129,7 +129,7 @@ commit(prediction, questions=5)
 # β times the covariance of the tokens under the weights. A covariance has no negative eigenvalue,
 # so **lse is convex**: it curves upwards, or not at all.
 
-# %% [markdown] name="by-hand"
+# %% [markdown] name="by_hand"
 # ### By hand
 #
 # Two tokens $y_0 = (1, 0)$ and $y_1 = (0, 1)$, the query $\xi = (\ln 3,\, 0)$, and β = 1.
@@ -141,7 +141,7 @@ commit(prediction, questions=5)
 # Check the band of step 2 in your head: $\ln 3 \le \ln 4 \le \ln 3 + \ln 2 = \ln 6$. The next cell
 # draws these numbers.
 
-# %% name="first-picture"
+# %% name="first_picture"
 with draw.figure(
     ncols=2,
     words="Two scores, ln 3 and 0, become the weights 3/4 and 1/4: the larger score gets three "
@@ -157,7 +157,7 @@ picture
 # about. Arrays that you are given must not be changed; what you return must be a new array or
 # number. Everything is compared to about nine digits.
 
-# %% [markdown] name="practice-lse"
+# %% [markdown] name="practice_lse"
 # ### 1. `lse`: the soft maximum *(12 minutes)*
 #
 # $$\mathrm{lse}(\xi) = \frac{1}{\beta} \ln \sum_\tau e^{\beta\, y_\tau \cdot \xi}$$
@@ -194,7 +194,7 @@ def lse(xi: np.ndarray, Y: np.ndarray, beta: float) -> float:
 # %%
 check(lse)
 
-# %% [markdown] name="practice-fd"
+# %% [markdown] name="practice_fd"
 # ### 2. `fd_grad`: a judge for gradients *(15 minutes)*
 #
 # Before you write a formula for a gradient, build something that can judge it. Step a little to
@@ -237,7 +237,7 @@ def fd_grad(f, xi: np.ndarray, h: float = 1e-5) -> np.ndarray:
 # %%
 check(fd_grad)
 
-# %% [markdown] name="practice-weights"
+# %% [markdown] name="practice_weights"
 # ### 3. `attention_weights`: the softmax *(8 minutes)*
 #
 # $$a_\tau = \frac{e^{\beta s_\tau}}{\sum_\sigma e^{\beta s_\sigma}}$$
@@ -273,7 +273,7 @@ def attention_weights(xi: np.ndarray, Y: np.ndarray, beta: float) -> np.ndarray:
 # %%
 check(attention_weights)
 
-# %% [markdown] name="practice-grad"
+# %% [markdown] name="practice_grad"
 # ### 4. `lse_grad`: the average is the gradient *(8 minutes)*
 #
 # $$\nabla \mathrm{lse}(\xi) = \sum_\tau a_\tau\, y_\tau = a\,Y$$
@@ -305,7 +305,7 @@ def lse_grad(xi: np.ndarray, Y: np.ndarray, beta: float) -> np.ndarray:
 # %%
 check(lse_grad)
 
-# %% [markdown] name="let-the-judge-speak"
+# %% [markdown] name="let_the_judge_speak"
 # #### Let your judge speak
 #
 # `lse_grad` was written from a formula. `fd_grad` knows no formula: it only calls your `lse`. The
@@ -319,7 +319,7 @@ for beta in (0.1, 1.0, 16.0):
     difference = fd_grad(lambda x: lse(x, Y, beta), xi) - lse_grad(xi, Y, beta)
     print(f"beta {beta:4}: largest difference {np.abs(difference).max():.0e}")
 
-# %% [markdown] name="practice-hessian"
+# %% [markdown] name="practice_hessian"
 # ### 5. `lse_hessian`: the curvature *(12 minutes)*
 #
 # $$\nabla^2 \mathrm{lse}(\xi) = \beta \sum_\tau a_\tau\, (y_\tau - m)^\top (y_\tau - m),
@@ -358,7 +358,7 @@ def lse_hessian(xi: np.ndarray, Y: np.ndarray, beta: float) -> np.ndarray:
 # %%
 check(lse_hessian)
 
-# %% [markdown] name="see-it"
+# %% [markdown] name="see_it"
 # ## See it
 #
 # The picture below is drawn by *your* functions. Four questions, one for each control. Write down
@@ -400,7 +400,7 @@ lowest, highest = np.min(ends), np.max(ends)
 verdict = "convex"
 ### END SOLUTION
 
-# %% name="claim-check"
+# %% name="claim_check"
 if lowest is None:
     print("Measure `lowest` and `highest` first.")
 else:
@@ -421,20 +421,14 @@ else:
 # 2. What is the curvature of lse, in words?
 # 3. Why is it exact to subtract the maximum?
 
-# %% [markdown] nbgrader={"grade_id": "retrieve_answers", "solution": true}
-# *1. …*
+# %% [markdown] name="your_words"
+# *Your words (double-click to edit):*
 #
-# *2. …*
-#
-# *3. …*
-#
-# ### BEGIN SOLUTION
-# 1. One β comes down from the exponent, 1/β stands in front of the logarithm.
-# 2. β times the covariance of the tokens under the attention weights.
-# 3. A common factor cancels in the weights and comes out of the logarithm as the shift itself.
-# ### END SOLUTION
+# 1. …
+# 2. …
+# 3. …
 
-# %% [markdown] name="retrieve-answers-shown"
+# %% [markdown] name="retrieve_answers_shown"
 # <details><summary>The answers</summary>
 #
 # 1. In the gradient: the chain rule brings one β down from the exponent, and the $1/\beta$ in
@@ -488,7 +482,7 @@ reveal(
     },
 )  # fmt: skip
 
-# %% [markdown] nbgrader={"grade_id": "project", "task": true, "points": 6}
+# %% [markdown] nbgrader={"grade_id": "project", "task": true, "points": 3}
 # ## Mastery project: a gradient checker you would trust *(30 minutes)*
 #
 # Write `gradcheck(f, grad, xi)`. It returns `True` when `grad` is the gradient of `f` at `xi`, and
@@ -501,12 +495,12 @@ reveal(
 # complex step ($\operatorname{Im} f(\xi + i h e_j) / h$ with $h = 10^{-30}$) change, and what
 # would it ask of `f`?
 #
-# | graded by hand | points |
+# | read by a person | points |
 # |---|---|
-# | the sweep is shown for three β, with readable axes or columns | 2 |
-# | both regimes (truncation and rounding) are explained with the measured slopes | 2 |
-# | the tie or the complex step is measured, not only described | 1 |
-# | a stated threshold for pass and fail, with a reason | 1 |
+# | measurement: the sweep is shown for three β, with readable axes or columns | 2 |
+# | measurement: the tie or the complex step is measured, not only described | 1 |
+# | report: both regimes (truncation, rounding) are explained with the measured slopes | 2 |
+# | report: a threshold for pass and fail is stated, with a reason | 1 |
 
 
 # %% nbgrader={"grade_id": "gradcheck", "solution": true}
@@ -542,7 +536,7 @@ for h in 10.0 ** -np.arange(1, 11):
     print(f"{h:.0e}    " + "".join(f"{error:<13.0e}" for error in errors))
 ### END SOLUTION
 
-# %% [markdown] nbgrader={"grade_id": "project_report", "solution": true}
+# %% [markdown] nbgrader={"grade_id": "project_report", "grade": true, "solution": true, "points": 3}
 # *Your report.*
 #
 # ### BEGIN SOLUTION
