@@ -1,7 +1,7 @@
 """Small inputs with a job: the landscapes, heads and presets that lessons and tests come back to.
 
-Every number is a short binary fraction, exact in double precision, unless a root is named. The
-arrays are read-only: copy them before handing them to code that may write.
+Fixtures and heads are short binary fractions, exact in double precision. All arrays are
+read-only: copy them before handing them to code that may write.
 """
 
 from typing import NamedTuple
@@ -88,6 +88,6 @@ PRESETS = {
         [0.125, 0], [[1, 0], [-0.5, np.sqrt(0.75)], [-0.5, -np.sqrt(0.75)]], 1.9
     ),
     "parallelogram": _landscape([0.25, 0.5], [[1, 0], [0.5, 1]], 4.0),
-    "tanh shadow": _landscape([0.25, 0.5], [[1, 0], [2, 0.5]], 4.0),
+    "tanh shadow": _landscape([0.25, 0.5], [[1, 0], [1.2, 0.3]], 4.0),
     "P4": _landscape([0.0625, 0.125], [[1, 0], [0, 1], [-1, 0.25], [0.25, -1]], 16.0),
 }
