@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from autograder.exercise import Group
-from autograder.reference.fixtures import FIXTURES, Landscape
+from autograder.reference.fixtures import FIXTURES, HEADS, Head, Landscape
 from hopping.cases import Case
 
 # As many tokens as coordinates: a product taken on the wrong side runs here instead of raising,
@@ -83,3 +87,50 @@ def landscape_groups(seed: int) -> tuple[Group, ...]:
         Group("extreme", "very large and very small exponents", 0.25, extreme_cases(seed + 1)),
         Group("edges", "edge shapes", 0.15, edge_cases(seed + 2)),
     )
+
+
+def head_case(name: str, head: Head, beta: float | None = None) -> Case:
+    """Return the call ``f(X, W_Q, W_K, W_V)`` on one head, with ``beta`` last if it is given."""
+    given = {} if beta is None else {"beta": beta}
+    return Case(name, {**head._asdict(), **given})
+
+
+PUBLIC_HEADS = (
+    *(head_case(name, HEADS[name]) for name in ("H1", "H2", "H3", "H4")),
+    *(head_case(f"{name} beta 2", HEADS[name], 2.0) for name in ("H1", "H2", "H3")),
+)
+
+
+def random_head(
+    rng: np.random.Generator, n: int, D: int, d_k: int, d_v: int, size: float = 1.0
+) -> Head:
+    """Draw n tokens of scale `size` and the weights of a Gaussian head, of variance 1/D."""
+    weights = (rng.normal(scale=D**-0.5, size=(D, width)) for width in (d_k, d_k, d_v))
+    return Head(rng.normal(scale=size, size=(n, D)), *weights)
+
+
+class CalledObject:
+    """A right answer that is an object with a call."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Answer as the function does."""
+        return self.function(*arguments)
+
+
+def noisy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a right answer that prints and warns on the way, which costs nothing."""
+
+    def answer(*arguments: Any) -> Any:
+        print("called with", arguments)
+        warnings.warn("a warning costs nothing", stacklevel=2)
+        return function(*arguments)
+
+    return answer
+
+
+def zero_dimensional(function: Callable[..., float]) -> Callable[..., np.ndarray]:
+    """Return a right answer that hands back its number as an array without dimensions."""
+    return lambda *arguments: np.array(function(*arguments))

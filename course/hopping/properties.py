@@ -99,6 +99,209 @@ def differentiates_a_line(function: Callable, inputs: Inputs) -> str | None:
     return None
 
 
+def _doubled(inputs: Inputs) -> Inputs:
+    """List every token twice."""
+    name = "Y" if "Y" in inputs else "X"
+    return {**inputs, name: np.concatenate([inputs[name], inputs[name]])}
+
+
+def falls_with_doubled_tokens(function: Callable, inputs: Inputs) -> str | None:
+    """Check that listing every token twice lowers an energy by ln(2)/beta."""
+    before = function(*inputs.values())
+    after = function(*_doubled(inputs).values())
+    if _off(after, before - np.log(2) / inputs["beta"]):
+        return (
+            f"ln(2)/beta = {show(np.log(2) / inputs['beta'])} less when every token is there "
+            f"twice; it fell by {show(before - after)}"
+        )
+    return None
+
+
+def stays_above_the_floor(function: Callable, inputs: Inputs) -> str | None:
+    """Check that an energy is at least -R^2/2 - ln(n)/beta, with R the longest token's length."""
+    xi, Y, beta = inputs.values()
+    value = float(function(xi, Y, beta))
+    floor = -float((Y**2).sum(axis=1).max()) / 2 - np.log(len(Y)) / beta
+    if value < floor - SLACK * max(1, abs(floor)):
+        return (
+            "a value that is nowhere below -R^2/2 - ln(n)/beta, with R the length of the longest "
+            f"token; here that is {show(floor)}, and {show(value)} came back"
+        )
+    return None
+
+
+def scales_like_a_square(function: Callable, inputs: Inputs) -> str | None:
+    """Check that turning tokens round changes nothing, and doubling them multiplies by 4."""
+    Y, beta = inputs.values()
+    logs = function(Y, beta)
+    if _off(function(-Y, beta), logs):
+        return "the same numbers for -Y as for Y"
+    if _off(function(2 * Y, beta), 4 * np.asarray(logs)):
+        return "four times as much when every token is twice as long"
+    return None
+
+
+def twins_share_evenly(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a token that is there twice shares its probability with its twin."""
+    before = function(*inputs.values())
+    after = function(*_doubled(inputs).values())
+    if _off(after, np.concatenate([before, before]) / 2):
+        return "half of each probability when every token is there twice"
+    return None
+
+
+def integrates_to_one(function: Callable, inputs: Inputs) -> str | None:
+    """Check on a line, the first coordinate of every token, that a density has mass 1."""
+    beta = inputs["beta"]
+    Y = inputs["Y"][:, :1]
+    # With steps below a bump's width the error of this sum is far below the slack.
+    width = 1 / np.sqrt(beta)
+    step = 0.75 * width
+    grid = np.arange(Y.min() - 7 * width, Y.max() + 7 * width, step)
+    if len(grid) > 50:
+        return None
+    mass = step * sum(np.exp(float(function(np.array([x]), Y, beta))) for x in grid)
+    if _off(mass, 1.0, 1e-6):
+        return (
+            "the log of a density: summed over a line (d = 1, the first coordinate of each "
+            f"token), its mass is 1; measured {show(float(mass))}"
+        )
+    return None
+
+
+def finds_one_valley_when_hot(function: Callable, inputs: Inputs) -> str | None:
+    """Check that there is one valley when beta times the largest squared length is below 1."""
+    Y = inputs["Y"]
+    beta = 0.5 / max(1.0, float((Y**2).sum(axis=1).max()))
+    counts = function(Y, np.array([beta]))
+    if np.shape(counts) != (1,) or counts[0] != 1:
+        return (
+            f"one valley at betas = [{show(beta)}], where the energy is convex; "
+            f"{show(counts)} came back"
+        )
+    return None
+
+
+def leads_to_a_point_among_the_tokens(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a full step against the gradient ends in the box around the tokens."""
+    gradient = function(*inputs.values())
+    if lies_in_the_hull(lambda xi, Y, beta: xi - gradient, inputs):
+        return (
+            "a gradient that leads from xi, by one full step downhill, to a point among the tokens"
+        )
+    return None
+
+
+def ignores_doubled_tokens(function: Callable, inputs: Inputs) -> str | None:
+    """Check that listing every token twice changes nothing."""
+    if _off(function(*_doubled(inputs).values()), function(*inputs.values()), 1e-7):
+        return "the same answer when every token is there twice"
+    return None
+
+
+def ignores_the_order_of_the_past(function: Callable, inputs: Inputs) -> str | None:
+    """Check that the order of the tokens before the last one does not matter."""
+    X = inputs["X"]
+    shuffled = {**inputs, "X": np.concatenate([X[-2::-1], X[-1:]])}
+    if _off(function(*shuffled.values()), function(*inputs.values()), 1e-7):
+        return "the same answer when the tokens before the last one come in another order"
+    return None
+
+
+def treats_each_token_alone(function: Callable, inputs: Inputs) -> str | None:
+    """Check that the centre of a token does not depend on the other tokens."""
+    X, W_Q, W_K = inputs.values()
+    together = function(X, W_Q, W_K)
+    alone = function(X[-1:].copy(), W_Q, W_K)
+    if np.shape(alone) != (1, X.shape[1]) or _off(alone[0], together[-1]):
+        return "for the last token alone the last row of the answer for all"
+    return None
+
+
+def looks_only_back(function: Callable, inputs: Inputs) -> str | None:
+    """Check that another last token changes nothing at the positions before it."""
+    changed = inputs["X"].copy()
+    changed[-1] += 1.0
+    for before, after in zip(
+        function(*inputs.values()),
+        function(*{**inputs, "X": changed}.values()),
+        strict=True,
+    ):
+        if _off(before[:-1], after[:-1]):
+            return "no change at earlier positions when the last token is another one"
+    return None
+
+
+def never_raises_the_energy(function: Callable, inputs: Inputs) -> str | None:
+    """Check that no hop of an energy log goes up."""
+    _, energies = function(*inputs.values())
+    rises = energies[:, 1] - energies[:, 0]
+    if np.any(rises > SLACK * np.maximum(1, np.abs(energies[:, 0]))):
+        return f"energies that never rise from before to after; one rose by {show(rises.max())}"
+    return None
+
+
+def is_a_unit_vector_pointing_up(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a normal has the length 1 and a positive height."""
+    normal = function(*inputs.values())
+    length = float(np.linalg.norm(normal))
+    if _off(length, 1.0) or normal[-1] <= 0:
+        return (
+            "a vector of length 1 with a positive last component; "
+            f"the length is {show(length)}, the last component {show(normal[-1])}"
+        )
+    return None
+
+
+def is_proportional_to_the_rise(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a walk is no shorter than its rise, and twice as long for twice the rise."""
+    xi, Y, beta = (inputs[name] for name in ("xi", "Y", "beta"))
+    walk, further = float(function(xi, Y, beta, 1.0)), float(function(xi, Y, beta, 2.0))
+    if walk < 1 - SLACK:
+        return f"a walk at least as long as its rise of 1; {show(walk)} came back"
+    if _off(further, 2 * walk):
+        return f"twice the walk for twice the rise; {show(walk)} became {show(further)}"
+    return None
+
+
+def rises_as_asked(function: Callable, inputs: Inputs) -> str | None:
+    """Check that an apex starts at the query without a rise, and gains height as told."""
+    xi, Y, beta = (inputs[name] for name in ("xi", "Y", "beta"))
+    start, apex = (np.asarray(function(xi, Y, beta, rise)) for rise in (0.0, 3.0))
+    if _off(start[:-1], xi):
+        return "the query's own position when the rise is 0"
+    if _off(apex[-1], start[-1] + 3.0):
+        return f"3 more height for a rise of 3; it gained {show(apex[-1] - start[-1])}"
+    return None
+
+
+def is_at_least_one(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a drop is no smaller than the rise before it."""
+    drop = float(function(*inputs.values()))
+    if drop < 1 - 1e-8:
+        return f"a drop of at least 1; {show(drop)} came back"
+    return None
+
+
+def has_no_negative_part(function: Callable, inputs: Inputs) -> str | None:
+    """Check that no part of the drop is negative, up to rounding."""
+    parts = function(*inputs.values())
+    if np.any(parts < -1e-8):
+        return f"parts that are not negative; the smallest is {show(np.min(parts))}"
+    return None
+
+
+def drops_from_apex_to_ground(function: Callable, inputs: Inputs) -> str | None:
+    """Check that the drop of a hop is the apex height minus the ground height."""
+    _, apex, ground, drop, _ = function(*inputs.values())
+    if _off(drop, apex - ground):
+        return (
+            "a drop that leads from the apex to the ground: "
+            f"{show(apex - ground)} by the heights, {show(drop)} by the drop"
+        )
+    return None
+
+
 PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
     rule.__name__: rule
     for rule in (
@@ -109,5 +312,23 @@ PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
         lies_in_the_hull,
         is_a_covariance,
         differentiates_a_line,
+        falls_with_doubled_tokens,
+        stays_above_the_floor,
+        scales_like_a_square,
+        twins_share_evenly,
+        integrates_to_one,
+        finds_one_valley_when_hot,
+        leads_to_a_point_among_the_tokens,
+        ignores_doubled_tokens,
+        ignores_the_order_of_the_past,
+        treats_each_token_alone,
+        looks_only_back,
+        never_raises_the_energy,
+        is_a_unit_vector_pointing_up,
+        is_proportional_to_the_rise,
+        rises_as_asked,
+        is_at_least_one,
+        has_no_negative_part,
+        drops_from_apex_to_ground,
     )
 }
