@@ -53,4 +53,4 @@ def test_reveal_leaves_open_what_cannot_be_measured_yet():
     assert "not measured yet" in str(comparison)
     assert comparison.rows[1][:3] == ("q2", "b", "b")
     assert "You predicted 1 of 2" in comparison.closing
-    assert "<pre" in comparison._repr_html_()
+    assert "<table>" in comparison._repr_html_()

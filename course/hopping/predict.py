@@ -37,15 +37,27 @@ class Comparison:
 
     def __str__(self) -> str:
         lines = [f"{'question':10}{'you':6}{'measured':10}value"]
-        for question, choice, letter, value in self.rows:
-            mark = "" if not letter else "  ✓" if choice == letter else "  ✗"
-            lines.append(f"{question:10}{choice or '–':6}{letter or '–':10}{value}{mark}")
+        for row in self.rows:
+            question, choice, letter, value = row
+            lines.append(f"{question:10}{choice or '–':6}{letter or '–':10}{value}  {_mark(row)}")
         return "\n".join([*lines, "", self.closing])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f'<pre style="line-height: 1.4">{html.escape(str(self))}</pre>'
+        head = "".join(f"<th>{name}</th>" for name in ("question", "you", "measured", "value", ""))
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in (*row, _mark(row)))
+            + "</tr>"
+            for row in self.rows
+        )
+        return f"<table><tr>{head}</tr>{body}</table><p>{html.escape(self.closing)}</p>"
+
+
+def _mark(row: tuple[str, str, str, str]) -> str:
+    _, choice, letter, _ = row
+    return "" if not letter else "✓" if choice == letter else "✗"
 
 
 def pick(value: Option, **options: Option) -> Measured:

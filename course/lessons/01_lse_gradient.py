@@ -27,14 +27,14 @@ from hopping import check, check_answers, commit, draw, explore, pick, reveal
 #
 # Three things this lesson leans on. Write a letter for each, then run both cells. *(3 minutes)*
 #
-# **w1.** The slope of $\ln(1 + e^x)$ at $x = 0$ is
-# (a) 0 (b) 0.5 (c) 1 (d) 0.6931.
+# **w1.** The slope of $\ln(1 + e^x)$ at $x = 0$ is\
+# (a) 0 · (b) 0.5 · (c) 1 · (d) 0.6931.
 #
-# **w2.** `Y` has shape `(3, 2)` and `xi` has shape `(2,)`. Then `Y @ xi` has shape
-# (a) `(2,)` (b) `(3,)` (c) `(3, 1)` (d) none, it is an error.
+# **w2.** `Y` has shape `(3, 2)` and `xi` has shape `(2,)`. Then `Y @ xi` has shape\
+# (a) `(2,)` · (b) `(3,)` · (c) `(3, 1)` · (d) none, it is an error.
 #
-# **w3.** In NumPy, `np.exp(1000.0)` is
-# (a) a very large number (b) inf (c) 0 (d) nan.
+# **w3.** In NumPy, `np.exp(1000.0)` is\
+# (a) a very large number · (b) inf · (c) 0 · (d) nan.
 
 # %% nbgrader={"grade_id": "warm_up_answers", "solution": true}
 answers = {"w1": "", "w2": "", "w3": ""}
@@ -43,6 +43,8 @@ answers = {"w1": "b", "w2": "b", "w3": "b"}
 ### END SOLUTION
 
 # %% name="warm_up_check"
+with np.errstate(over="ignore"):  # the point of w3, without NumPy's warning
+    large = np.exp(1000.0)
 check_answers(
     answers,
     {
@@ -50,7 +52,7 @@ check_answers(
                            a=0, b=0.5, c=1, d=0.6931),
         "w2": lambda: pick(str((np.ones((3, 2)) @ np.ones(2)).shape),
                            a="(2,)", b="(3,)", c="(3, 1)", d="none, it is an error"),
-        "w3": lambda: pick(str(np.exp(np.float64(1000.0))),
+        "w3": lambda: pick(str(large),
                            a="a very large number", b="inf", c="0", d="nan"),
     },
 )  # fmt: skip
@@ -70,20 +72,21 @@ check_answers(
 # for committing, not for being right, and what surprises you is what you will remember.
 # *(5 minutes)*
 #
-# **q1.** Ten scores are all 0, and β = 2. Then lse is
-# (a) 0 (b) 1.151 (c) 2.303 (d) 10.
+# **q1.** Ten scores are all 0, and β = 2. Then lse is\
+# (a) 0 · (b) 1.151 · (c) 2.303 · (d) 10.
 #
-# **q2.** You add 1000 to every score. In exact arithmetic the weights change
-# (a) not at all (b) a little (c) to all equal (d) to a single 1.
+# **q2.** You add 1000 to every score. In exact arithmetic the weights change\
+# (a) not at all · (b) a little · (c) to all equal · (d) to a single 1.
 #
-# **q3.** Two tokens; the scores differ by 1. The better one gets 99 % of the weight at β ≈
-# (a) 1 (b) 2.3 (c) 4.6 (d) 9.9.
+# **q3.** Two tokens; the scores differ by 1. The better one gets 99 % of the weight at β ≈\
+# (a) 1 · (b) 2.3 · (c) 4.6 · (d) 9.9.
 #
-# **q4.** You differentiate lse numerically, from both sides, with step h. The error is smallest at
-# h = (a) 1e-2 (b) 1e-5 (c) 1e-8 (d) 1e-12.
+# **q4.** You differentiate lse numerically, from both sides, with step h. The error is smallest
+# at h =\
+# (a) 1e-2 · (b) 1e-5 · (c) 1e-8 · (d) 1e-12.
 #
-# **q5.** The scores are 3, 2, 1, 0. As β goes to 0, lse goes to
-# (a) 0 (b) their mean (c) their maximum (d) infinity.
+# **q5.** The scores are 3, 2, 1, 0. As β goes to 0, lse goes to\
+# (a) 0 · (b) their mean · (c) their maximum · (d) infinity.
 
 # %% nbgrader={"grade_id": "prediction", "solution": true}
 prediction = {"q1": "", "q2": "", "q3": "", "q4": "", "q5": ""}
@@ -443,7 +446,7 @@ else:
 #
 # And your predictions? The next cell measures all five with your functions.
 
-# %% name="reveal"
+# %% name="measure"
 column = np.array([[3.0], [2.0], [1.0], [0.0]])
 one = np.array([1.0])
 
@@ -469,6 +472,7 @@ def shift_effect():
     return "not at all" if np.abs(change).max() < 1e-12 else "a little"
 
 
+# %% name="reveal"
 reveal(
     prediction,
     {
