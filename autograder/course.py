@@ -161,7 +161,7 @@ class Course:
 
         directory = self.directory()
         try:
-            _refuse_other_version(directory.db_url)
+            _prepare_database(directory.db_url)
             with Gradebook(directory.db_url, directory.course_id) as gradebook:
                 yield gradebook
         except DatabaseError as error:
@@ -186,29 +186,40 @@ def explain_database_error(db_url: str, message: str) -> str:
     return f"{_shown(db_url)}: {message}. Restore a backup, or move it away to start a new one."
 
 
-def _refuse_other_version(db_url: str) -> None:
-    """Refuse a gradebook whose tables are those of another nbgrader, before it is touched."""
+def _prepare_database(db_url: str) -> None:
+    """Make a new gradebook's tables, and refuse those of another nbgrader before a write.
+
+    nbgrader makes the tables, too, but starts another program to learn their version, which
+    takes seconds; and it adds its new tables to an old gradebook, which then cannot be upgraded.
+    """
     import nbgrader
     from alembic.config import Config
     from alembic.script import ScriptDirectory
+    from nbgrader.api import Base
     from sqlalchemy import create_engine, inspect, text
 
+    scripts = Config()
+    scripts.set_main_option("script_location", str(Path(nbgrader.__file__).parent / "alembic"))
+    head = ScriptDirectory.from_config(scripts).get_current_head()
     engine = create_engine(db_url)
     try:
-        tables = set(inspect(engine).get_table_names())
-        if not tables:
-            return
-        version = None
-        if "alembic_version" in tables:
-            with engine.connect() as connection:
+        with engine.begin() as connection:
+            tables = set(inspect(connection).get_table_names())
+            if not tables:
+                Base.metadata.create_all(connection)
+                connection.execute(
+                    text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+                )
+                connection.execute(text("INSERT INTO alembic_version VALUES (:v)"), {"v": head})
+                return
+            version = None
+            if "alembic_version" in tables:
                 version = connection.execute(
                     text("SELECT version_num FROM alembic_version")
                 ).scalar()
     finally:
         engine.dispose()
-    scripts = Config()
-    scripts.set_main_option("script_location", str(Path(nbgrader.__file__).parent / "alembic"))
-    if version != ScriptDirectory.from_config(scripts).get_current_head():
+    if version != head:
         # The address without its time-out: nbgrader's command takes all of it for a file name.
         raise CourseError(
             f"{_shown(db_url)}: made by another version of nbgrader ({nbgrader.__version__} is "

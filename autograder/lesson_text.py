@@ -22,7 +22,7 @@ from autograder.exercise import Exercise
 FILE_NAME = re.compile(r"\d\d_[a-z][a-z0-9_]*\.py")
 HEADER = re.compile(r"# %%( |$)")
 LIKE_HEADER = re.compile(r"\s*#\s*%%+(\s|$)")
-LABEL = re.compile(r"[A-Za-z0-9_]+")
+LABEL = re.compile(r"[A-Za-z0-9_-]+")
 CHECK = re.compile(r"check\((\w+)\)")
 
 NBGRADER_KEYS = {
@@ -276,7 +276,7 @@ def _cells(text: str, shown: str, problems: list[Problem]) -> Iterator[Cell]:
             count += 1
             label = f"{last or 'start'}-{count}"
         problems += (
-            _check_code(body, shown, start + 2)
+            _check_python("\n".join(body), shown, start + 2, "Correct it.")
             if read.cell_type == "code"
             else _check_markdown(body, shown, start + 2)
         )
@@ -329,32 +329,32 @@ def _check_header(
             shown,
             line,
             f"{name!r} is no cell name",
-            "Use letters, digits and underscores.",
+            "Use letters, digits, _ and -.",
         )
     tags = metadata.get("tags", [])
     if not (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)):
         yield Problem(shown, line, "tags is not a list of texts", 'Write tags=["one", "two"].')
 
 
-def _check_code(body: list[str], shown: str, first: int) -> Iterator[Problem]:
-    yield from _check_python("\n".join(body), shown, first, "Correct the Python.")
-
-
 def _check_python(source: str, shown: str, first: int, advice: str) -> Iterator[Problem]:
+    """Compile code whose first line is the file's line number `first`."""
     try:
         with warnings.catch_warnings():
             # A learner would see the warning, for example of "\d", each time the cell runs.
+            # Python 3.11 calls it a DeprecationWarning.
             warnings.simplefilter("error", SyntaxWarning)
-            compile(source, "lesson", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            warnings.simplefilter("error", DeprecationWarning)
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            compile("\n" * (first - 1) + source, "lesson", "exec", flags, dont_inherit=True)
     except SyntaxError as error:
-        yield Problem(shown, first + (error.lineno or 1) - 1, f"not Python: {error.msg}", advice)
+        yield Problem(shown, error.lineno or first, f"not Python: {error.msg}", advice)
     except ValueError as error:
         yield Problem(shown, first, f"not Python: {error}", advice)
 
 
 def _check_markdown(body: list[str], shown: str, first: int) -> Iterator[Problem]:
     if any(line.startswith(('"""', 'r"""')) for line in body[:1]):
-        yield from _check_code(body, shown, first)
+        yield from _check_python("\n".join(body), shown, first, "Close the text as it began.")
         return
     for i, line in enumerate(body):
         if line.strip() and not line.startswith("#"):
@@ -414,7 +414,7 @@ def _check_options(cell: Cell, shown: str) -> Iterator[Problem]:
     if options and not (isinstance(grade_id, str) and LABEL.fullmatch(grade_id)):
         yield problem(
             "no usable grade_id",
-            "Add one of letters, digits and underscores, unique in the lesson.",
+            "Add one of letters, digits, _ and -, unique in the lesson.",
         )
     if options and not (grade or solution or task or options.get("locked")):
         yield problem(
@@ -431,7 +431,8 @@ def _check_options(cell: Cell, shown: str) -> Iterator[Problem]:
     if cell.kind == "markdown" and grade != solution:
         yield problem(
             "a markdown cell that is graded or a solution, but not both",
-            "A written answer has grade and solution both true.",
+            'nbgrader wants "grade": true, "solution": true and "points" (0 will do) for a written '
+            "answer; text without an answer has none of them.",
         )
 
 
@@ -453,6 +454,7 @@ def like_marker(line: str, kind: str) -> bool:
     if match is None:
         return False
     words = " ".join(re.findall(r"[A-Z]+", match.group(1).upper()))
+    words = re.sub("^START", "BEGIN", re.sub("^STOP", "END", words))
     return any(
         SequenceMatcher(None, words, f"{side} {what}").ratio() >= 0.88
         for side, what in MARKERS.values()
@@ -571,13 +573,11 @@ def _check_region(cell: Cell, shown: str) -> Iterator[Problem]:
         elif not any(line.strip() for line in cell.hidden()):
             yield Problem(shown, where, "an empty solution", "Write it between the markers.")
         else:
-            left = "\n".join(line for _, line in cell.visible())
-            yield from _check_python(
-                re.sub(r"^([%!])", r"# \1", left, flags=re.MULTILINE),
-                shown,
-                cell.first,
-                "It must be whole without its solution, too.",
-            )
+            lines = cell.source.split("\n")
+            lines[region.begin : region.end + 1] = [""] * (region.end + 1 - region.begin)
+            left = re.sub(r"^([%!])", r"# \1", "\n".join(lines), flags=re.MULTILINE)
+            advice = "The cell must be whole without its solution, too."
+            yield from _check_python(left, shown, cell.first, advice)
 
 
 # --- Exercises and leaks -----------------------------------------------------------------------
