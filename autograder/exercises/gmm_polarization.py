@@ -525,7 +525,7 @@ def _settle_all(starts, Y, beta, hops=20_000):
     points = np.asarray(starts, dtype=float)
     for _ in range(hops):
         before, points = points, _hop_all(points, Y, beta)
-        if np.abs(points - before).max() < 1e-11:
+        if np.abs(points - before).max() < 1e-9:
             break
     return points
 
