@@ -1,0 +1,829 @@
+"""Lesson 03: what each exercise asks, the wrong answers it knows, right answers of other forms."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.special import softmax as scipy_softmax
+
+from autograder.exercise import Alternative, Exercise, Group, Misconception
+from autograder.exercises._cases import (
+    PUBLIC,
+    PUBLIC_HEADS,
+    CalledObject,
+    head_case,
+    landscape_groups,
+    noisy,
+    random_head,
+)
+from autograder.reference import cccp as ref
+from autograder.reference import gmm_polarization as lesson_2
+from autograder.reference import lse_gradient as lesson_1
+from autograder.reference import one_step_vs_settling as lesson_7
+from autograder.reference.fixtures import H1, H3, H4, H5, Head
+from hopping.cases import Case
+
+LESSON = "03_cccp"
+
+
+# --- energy_grad --------------------------------------------------------------------------------
+
+
+def _unit(vector):
+    return vector / np.linalg.norm(vector)
+
+
+def _gradient_in_place(xi, Y, beta):
+    xi -= lesson_1.lse_grad(xi, Y, beta)
+    return xi
+
+
+def _gradient_by_loop(xi, Y, beta):
+    gradient = np.array(xi, dtype=float)
+    for weight, token in zip(scipy_softmax(beta * (Y @ xi)), Y, strict=True):
+        gradient = gradient - weight * token
+    return gradient
+
+
+def _gradient_by_components(xi, Y, beta):
+    """Average the gradients of the bumps: each pulls the query to its own centre."""
+    return np.einsum("t,td->d", lesson_2.posterior(xi, Y, beta), xi - Y)
+
+
+def _gradient_by_complex_step(xi, Y, beta):
+    return lesson_1.complex_step_grad(lambda x: lesson_2.energy(x, Y, beta), xi)
+
+
+ENERGY_GRAD = Exercise(
+    name="energy_grad",
+    lesson=LESSON,
+    points=3.0,
+    expects="a new array like xi that points uphill; xi minus it lies among the tokens",
+    reference=ref.energy_grad,
+    examples=PUBLIC,
+    groups=landscape_groups(3101),
+    properties=("leads_to_a_point_among_the_tokens", "ignores_doubled_tokens"),
+    misconceptions=(
+        Misconception(
+            "sign-of-attention",
+            "E = bowl minus lse.",
+            lambda xi, Y, beta: xi + lesson_1.lse_grad(xi, Y, beta),
+        ),
+        Misconception(
+            "bowl-missing",
+            "Differentiate ||xi||^2/2.",
+            lambda xi, Y, beta: -lesson_1.lse_grad(xi, Y, beta),
+        ),
+        Misconception(
+            "two-xi",
+            "Half the squared norm.",
+            lambda xi, Y, beta: 2 * xi - lesson_1.lse_grad(xi, Y, beta),
+        ),
+        Misconception(
+            "beta-times-attention",
+            "beta cancels.",
+            lambda xi, Y, beta: xi - beta * lesson_1.lse_grad(xi, Y, beta),
+        ),
+        Misconception(
+            "downhill",
+            "Gradient points uphill.",
+            lambda xi, Y, beta: -ref.energy_grad(xi, Y, beta),
+        ),
+        Misconception(
+            "normalised",
+            "Length matters: the step is exactly 1 gradient.",
+            lambda xi, Y, beta: _unit(ref.energy_grad(xi, Y, beta)),
+        ),
+        Misconception("mutates-xi", "x -= ... changes the caller.", _gradient_in_place),
+    ),
+    alternatives=(
+        Alternative("loop", _gradient_by_loop),
+        Alternative("components", _gradient_by_components),
+        Alternative("complex-step", _gradient_by_complex_step),
+        Alternative(
+            "average",
+            lambda xi, Y, beta: xi - np.average(Y, axis=0, weights=scipy_softmax(beta * Y @ xi)),
+        ),
+        Alternative("callable-object", CalledObject(_gradient_by_components)),
+        Alternative("prints-and-warns", noisy(_gradient_by_loop)),
+    ),
+)
+
+
+# --- cccp_step ----------------------------------------------------------------------------------
+
+
+def _step_of(size):
+    return lambda xi, Y, beta: xi - size * ref.energy_grad(xi, Y, beta)
+
+
+def _step_in_place(xi, Y, beta):
+    xi[:] = lesson_1.lse_grad(xi, Y, beta)
+    return xi
+
+
+def _step_by_loop(xi, Y, beta):
+    scores = [float(np.dot(token, xi)) for token in Y]
+    factors = [np.exp(beta * (score - max(scores))) for score in scores]
+    landing = np.zeros(len(xi))
+    for factor, token in zip(factors, Y, strict=True):
+        landing += factor / sum(factors) * token
+    return landing
+
+
+def _step_down_the_majoriser(xi, Y, beta):
+    """Minimise bowl plus tangent, which is quadratic: exact for a Newton step."""
+    slope = lesson_1.lse_grad(xi, Y, beta)
+    result = minimize(
+        lambda z: z @ z / 2 - slope @ (z - xi),
+        np.zeros(len(xi)),
+        jac=lambda z: z - slope,
+        hess=lambda z: np.eye(len(xi)),
+        method="trust-exact",
+        options={"gtol": 1e-14, "max_trust_radius": 1e6, "initial_trust_radius": 1e5},
+    )
+    return result.x
+
+
+def _step_from_logs(xi, Y, beta):
+    u = beta * np.einsum("td,d->t", Y, xi)
+    return np.exp(u - logsumexp(u)) @ Y
+
+
+CCCP_STEP = Exercise(
+    name="cccp_step",
+    lesson=LESSON,
+    points=3.0,
+    expects="a new array like xi: a point among the tokens, where the energy is not higher",
+    reference=ref.cccp_step,
+    examples=PUBLIC,
+    groups=landscape_groups(3201),
+    properties=("lies_in_the_hull", "ignores_doubled_tokens"),
+    misconceptions=(
+        Misconception(
+            "step-size-beta",
+            "Which step size makes xi disappear?",
+            lambda xi, Y, beta: xi - beta * ref.energy_grad(xi, Y, beta),
+        ),
+        Misconception("small-step", "CCCP is the full step.", _step_of(0.1)),
+        Misconception("ascends", "Did the energy fall?", _step_of(-1.0)),
+        Misconception(
+            "adds-the-residual",
+            "The hop lands on the average; the residual stream is another story.",
+            lambda xi, Y, beta: xi + lesson_1.lse_grad(xi, Y, beta),
+        ),
+        Misconception(
+            "nearest-centre",
+            "Soft, and by score.",
+            lambda xi, Y, beta: Y[np.argmin(((Y - xi) ** 2).sum(axis=1))].copy(),
+        ),
+        Misconception(
+            "two-steps",
+            "Attention is one step.",
+            lambda xi, Y, beta: ref.cccp_step(ref.cccp_step(xi, Y, beta), Y, beta),
+        ),
+        Misconception("mutates-xi", "Return a new array.", _step_in_place),
+    ),
+    alternatives=(
+        Alternative("loop", _step_by_loop),
+        Alternative("gradient-step", lambda xi, Y, beta: xi - ref.energy_grad(xi, Y, beta)),
+        Alternative("minimise-the-majoriser", _step_down_the_majoriser),
+        Alternative("logs", _step_from_logs),
+        Alternative("callable-object", CalledObject(_step_from_logs)),
+        Alternative("prints-and-warns", noisy(_step_by_loop)),
+    ),
+)
+
+
+# --- token_centers ------------------------------------------------------------------------------
+
+
+def _weights_case(name, head):
+    return Case(name, {key: getattr(head, key) for key in ("X", "W_Q", "W_K")})
+
+
+def _centres_by_loop(X, W_Q, W_K):
+    centres = np.zeros((len(X), W_Q.shape[0]))
+    for t, token in enumerate(X):
+        for j in range(W_Q.shape[0]):
+            centres[t, j] = sum(
+                float(k) * float(q) for k, q in zip(token @ W_K, W_Q[j], strict=True)
+            )
+    return centres
+
+
+def _centres_by_probing(X, W_Q, W_K):
+    """Read the centres off the scores of the unit queries."""
+    keys = X @ W_K
+    return np.column_stack([keys @ (unit @ W_Q) for unit in np.eye(len(W_Q))])
+
+
+_HEAD_RNG = np.random.default_rng(3301)
+_WIDE = random_head(_HEAD_RNG, 3, 5, 2, 4)
+_TALL = random_head(_HEAD_RNG, 7, 3, 2, 2)
+_MORE_KEYS = random_head(_HEAD_RNG, 4, 2, 3, 1)
+# As many tokens as dimensions everywhere: a product on the wrong side runs, and has a value.
+_CUBE = random_head(_HEAD_RNG, 3, 3, 3, 3)
+_LARGE = random_head(_HEAD_RNG, 5, 3, 3, 2, size=40.0)
+_SINGLE = random_head(_HEAD_RNG, 1, 3, 2, 2)
+_THIN = Head(np.array([[0.5], [-2.0], [1.5]]), *(np.array([[x]]) for x in (2.0, -0.75, 3.0)))
+_TWINS = Head(H1.X[[0, 1, 0, 0]], *H1[1:])
+_WHOLE = Head(
+    *(np.array(rows) for rows in ([[1, 2], [0, -1]], [[1, 1], [0, 2]], [[2, 1], [1, 1]])),
+    np.array([[1, 0], [-1, 3]]),
+)
+_BY_COLUMNS = Head(*(np.asfortranarray(part) for part in H5))
+_SQUARE = Head(H1.X[:2], *H1[1:])
+
+CENTERS = Exercise(
+    name="token_centers",
+    lesson=LESSON,
+    points=3.0,
+    expects="an array with one row per token, each of as many numbers as a token has",
+    reference=ref.token_centers,
+    examples=(
+        *(_weights_case(case.name, Head(*case.inputs.values())) for case in PUBLIC_HEADS[:4]),
+        _weights_case("square", _SQUARE),
+    ),
+    groups=(
+        Group(
+            "ordinary",
+            "ordinary values",
+            0.60,
+            (
+                _weights_case("wide", _WIDE),
+                _weights_case("tall", _TALL),
+                _weights_case("square", _CUBE),
+                _weights_case("H5", H5),
+            ),
+        ),
+        Group("extreme", "large tokens", 0.15, (_weights_case("large", _LARGE),)),
+        Group(
+            "edges",
+            "edge shapes",
+            0.25,
+            (
+                _weights_case("one token", _SINGLE),
+                _weights_case("one dimension", _THIN),
+                _weights_case("more keys than dimensions", _MORE_KEYS),
+                _weights_case("whole numbers", _WHOLE),
+                _weights_case("stored by columns", _BY_COLUMNS),
+            ),
+        ),
+    ),
+    properties=("treats_each_token_alone",),
+    misconceptions=(
+        Misconception(
+            "M-not-transposed",
+            "Centres are keys seen by the query: start from scores = xi . y.",
+            lambda X, W_Q, W_K: (X @ W_Q) @ W_K.T,
+        ),
+        Misconception(
+            "keys-only",
+            "The landscape lives in xi-space, not key-space.",
+            lambda X, W_Q, W_K: X @ W_K,
+        ),
+        Misconception(
+            "elementwise", "M is a matrix product.", lambda X, W_Q, W_K: X @ (W_Q * W_K).T
+        ),
+        Misconception(
+            "transposes-the-wrong-factor",
+            "Shapes: (d_model, d_k) times (d_k, d_model).",
+            lambda X, W_Q, W_K: X @ (W_Q.T @ W_K),
+        ),
+        Misconception(
+            "beta-folded-in",
+            "beta stays outside.",
+            lambda X, W_Q, W_K: ref.token_centers(X, W_Q, W_K) / np.sqrt(W_K.shape[1]),
+        ),
+        Misconception(
+            "tokens-as-columns",
+            "One row per token.",
+            lambda X, W_Q, W_K: W_Q @ W_K.T @ X.T,
+        ),
+        Misconception(
+            "tokens-transposed",
+            "One row per token.",
+            lambda X, W_Q, W_K: X.T @ W_K @ W_Q.T,
+        ),
+    ),
+    alternatives=(
+        Alternative("loop", _centres_by_loop),
+        Alternative("forms-M", lambda X, W_Q, W_K: X @ (W_Q @ W_K.T).T),
+        Alternative("einsum", lambda X, W_Q, W_K: np.einsum("td,dk,ek->te", X, W_K, W_Q)),
+        Alternative("probing", _centres_by_probing),
+        Alternative("transposed-twice", lambda X, W_Q, W_K: (W_Q @ (X @ W_K).T).T),
+        Alternative("callable-object", CalledObject(_centres_by_probing)),
+        Alternative("prints-and-warns", noisy(_centres_by_loop)),
+    ),
+)
+
+
+# --- attention_output ---------------------------------------------------------------------------
+
+
+def _default(beta, width):
+    return 1 / np.sqrt(width) if beta is None else beta
+
+
+def _head_of_d_model(X, W_Q, W_K, W_V, beta=None):
+    return ref.attention_output(X, W_Q, W_K, W_V, _default(beta, X.shape[1]))
+
+
+def _head_times_root(X, W_Q, W_K, W_V, beta=None):
+    beta = np.sqrt(W_K.shape[1]) if beta is None else beta
+    return ref.attention_output(X, W_Q, W_K, W_V, beta)
+
+
+def _head_of_first_token(X, W_Q, W_K, W_V, beta=None):
+    return ref.attention_output(np.vstack([X[1:], X[:1]]), W_Q, W_K, W_V, beta)
+
+
+def _head_swapped(X, W_Q, W_K, W_V, beta=None):
+    return ref.attention_output(X, W_K, W_Q, W_V, beta)
+
+
+def _weights(X, W_Q, W_K, beta):
+    return scipy_softmax(_default(beta, W_K.shape[1]) * (X @ W_K @ (X[-1] @ W_Q)))
+
+
+def _head_without_values(X, W_Q, W_K, W_V, beta=None):
+    return _weights(X, W_Q, W_K, beta) @ X
+
+
+def _head_without_itself(X, W_Q, W_K, W_V, beta=None):
+    u = _default(beta, W_K.shape[1]) * (X[:-1] @ W_K @ (X[-1] @ W_Q))
+    return scipy_softmax(u) @ X[:-1] @ W_V
+
+
+def _head_deaf_to_beta(X, W_Q, W_K, W_V, beta=None):
+    return ref.attention_output(X, W_Q, W_K, W_V)
+
+
+def _head_over_queries(X, W_Q, W_K, W_V, beta=None):
+    u = _default(beta, W_K.shape[1]) * (X @ W_Q) @ (X @ W_K).T
+    return (scipy_softmax(u, axis=0) @ X @ W_V)[-1]
+
+
+def _head_by_loop(X, W_Q, W_K, W_V, beta=None):
+    query = X[-1] @ W_Q
+    scores = [float(query @ (token @ W_K)) for token in X]
+    beta = W_K.shape[1] ** -0.5 if beta is None else beta
+    factors = [np.exp(beta * (score - max(scores))) for score in scores]
+    output = np.zeros(W_V.shape[1])
+    for factor, token in zip(factors, X, strict=True):
+        output += factor * (token @ W_V)
+    return output / sum(factors)
+
+
+def _head_of_all_positions(X, W_Q, W_K, W_V, beta=None):
+    """Compute every position under a causal mask, and take the last."""
+    beta = W_K.shape[1] ** -0.5 if beta is None else beta
+    u = beta * (X @ W_Q) @ (X @ W_K).T
+    u = np.where(np.tri(len(X), dtype=bool), u, -np.inf)
+    return scipy_softmax(u, axis=1)[-1] @ (X @ W_V)
+
+
+def _head_by_einsum(X, W_Q, W_K, W_V, beta=None):
+    beta = W_K.shape[1] ** -0.5 if beta is None else beta
+    u = beta * np.einsum("i,ik,jk,tj->t", X[-1], W_Q, W_K, X)
+    return np.einsum("t,td,dv->v", np.exp(u - logsumexp(u)), X, W_V)
+
+
+def _head_by_hop(X, W_Q, W_K, W_V, beta=None):
+    """Differentiate lse over keys paired with values: the values are its slopes."""
+    beta = W_K.shape[1] ** -0.5 if beta is None else beta
+    pairs = np.hstack([X @ W_K, X @ W_V])
+    query = np.concatenate([X[-1] @ W_Q, np.zeros(W_V.shape[1])])
+    return ref.cccp_step(query, pairs, beta)[W_K.shape[1] :]
+
+
+OUTPUT = Exercise(
+    name="attention_output",
+    lesson=LESSON,
+    points=3.0,
+    expects="an array of d_v numbers, an average of the values X W_V that the last token asks for",
+    reference=ref.attention_output,
+    examples=PUBLIC_HEADS,
+    groups=(
+        Group(
+            "ordinary",
+            "ordinary values",
+            0.60,
+            (
+                head_case("wide", _WIDE),
+                head_case("tall", _TALL),
+                head_case("square", _CUBE),
+                head_case("H5", H5),
+                head_case("wide, beta given", _WIDE, 1.75),
+            ),
+        ),
+        Group(
+            "extreme",
+            "very large and very small exponents",
+            0.25,
+            (
+                head_case("large", _LARGE, 8.0),
+                head_case("large, default beta", _LARGE),
+                head_case("hot", H3, 2.0**-18),
+            ),
+        ),
+        Group(
+            "edges",
+            "edge shapes",
+            0.15,
+            (
+                head_case("one token", _SINGLE),
+                head_case("one dimension", _THIN),
+                head_case("more keys than dimensions", _MORE_KEYS),
+                head_case("equal tokens", _TWINS, 1.5),
+                head_case("whole numbers", _WHOLE, 0.5),
+                head_case("stored by columns", _BY_COLUMNS),
+            ),
+        ),
+    ),
+    properties=("ignores_the_order_of_the_past", "ignores_doubled_tokens"),
+    misconceptions=(
+        Misconception(
+            "root-d-model", "Which dimension is summed in the dot product?", _head_of_d_model
+        ),
+        Misconception(
+            "times-root-d_k",
+            "Should a larger d_k make the softmax sharper or softer?",
+            _head_times_root,
+        ),
+        Misconception("first-token-asks", "Which row is position t?", _head_of_first_token),
+        Misconception("Q-and-K-swapped", "Relevance is not symmetric.", _head_swapped),
+        Misconception(
+            "no-value-matrix",
+            "What is read out, and by which matrix?",
+            _head_without_values,
+        ),
+        Misconception("current-token-excluded", "Causal includes tau = t.", _head_without_itself),
+        Misconception(
+            "beta-ignored",
+            "None means default; a number must be used.",
+            _head_deaf_to_beta,
+        ),
+        Misconception("softmax-over-queries", "Each row of weights sums to 1.", _head_over_queries),
+    ),
+    alternatives=(
+        Alternative("loop", _head_by_loop),
+        Alternative("all-positions", _head_of_all_positions),
+        Alternative("einsum", _head_by_einsum),
+        Alternative("one-hop-over-pairs", _head_by_hop),
+        Alternative("callable-object", CalledObject(_head_by_einsum)),
+        Alternative("prints-and-warns", noisy(_head_by_loop)),
+    ),
+)
+
+
+# --- hop_then_read ------------------------------------------------------------------------------
+
+
+def _land(X, W_Q, W_K, beta):
+    return ref.cccp_step(X[-1], ref.token_centers(X, W_Q, W_K), _default(beta, W_K.shape[1]))
+
+
+def _read_by_M(X, W_Q, W_K, W_V, beta=None):
+    return _land(X, W_Q, W_K, beta) @ np.linalg.inv(W_Q @ W_K.T) @ W_V
+
+
+def _read_forgotten(X, W_Q, W_K, W_V, beta=None):
+    return _land(X, W_Q, W_K, beta) @ W_V
+
+
+def _read_twice(X, W_Q, W_K, W_V, beta=None):
+    return _land(X, W_Q, W_K, beta) @ (W_Q @ W_K.T).T @ W_V
+
+
+def _read_without_values(X, W_Q, W_K, W_V, beta=None):
+    return np.linalg.solve(W_Q @ W_K.T, _land(X, W_Q, W_K, beta))
+
+
+def _read_first_token(X, W_Q, W_K, W_V, beta=None):
+    return ref.hop_then_read(np.vstack([X[1:], X[:1]]), W_Q, W_K, W_V, beta)
+
+
+def _read_deaf_to_beta(X, W_Q, W_K, W_V, beta=None):
+    return ref.hop_then_read(X, W_Q, W_K, W_V, 1 / np.sqrt(X.shape[1]))
+
+
+def _read_settled(X, W_Q, W_K, W_V, beta=None):
+    centres = ref.token_centers(X, W_Q, W_K)
+    settled = lesson_7.settle(X[-1], centres, _default(beta, W_K.shape[1]))[0]
+    return np.linalg.solve(W_Q @ W_K.T, settled) @ W_V
+
+
+def _read_by_inverse(X, W_Q, W_K, W_V, beta=None):
+    return _land(X, W_Q, W_K, beta) @ np.linalg.inv((W_Q @ W_K.T).T) @ W_V
+
+
+def _read_by_two_solves(X, W_Q, W_K, W_V, beta=None):
+    """Undo the query weights and the key weights one after the other."""
+    keys = np.linalg.solve(W_Q, _land(X, W_Q, W_K, beta))
+    return np.linalg.solve(W_K.T, keys) @ W_V
+
+
+def _read_by_lstsq(X, W_Q, W_K, W_V, beta=None):
+    return np.linalg.lstsq(W_Q @ W_K.T, _land(X, W_Q, W_K, beta), rcond=None)[0] @ W_V
+
+
+def _read_by_lu(X, W_Q, W_K, W_V, beta=None):
+    factors = lu_factor((W_Q @ W_K.T).T)
+    return _land(X, W_Q, W_K, beta) @ lu_solve(factors, W_V)
+
+
+_SQUARE_RNG = np.random.default_rng(3501)
+_DEEP = random_head(_SQUARE_RNG, 6, 4, 4, 3)
+_PLANE = random_head(_SQUARE_RNG, 5, 2, 2, 5)
+_BLOCK = random_head(_SQUARE_RNG, 16, 8, 8, 8)
+_LONG_TOKENS = H5._replace(X=20 * H5.X)
+_SINGLE_SQUARE = Head(H4.X[:1], *H4[1:])
+
+HOP_THEN_READ = Exercise(
+    name="hop_then_read",
+    lesson=LESSON,
+    points=3.0,
+    expects="an array of d_v numbers, the same as attention_output gives",
+    reference=ref.hop_then_read,
+    examples=(
+        head_case("H1", H1),
+        head_case("H4", H4),
+        head_case("H1 beta 2", H1, 2.0),
+        head_case("square", _SQUARE, 0.5),
+    ),
+    groups=(
+        Group(
+            "ordinary",
+            "ordinary values",
+            0.60,
+            (
+                head_case("H5", H5),
+                head_case("deep", _DEEP),
+                head_case("plane", _PLANE, 1.5),
+                head_case("deep, beta given", _DEEP, 3.0),
+            ),
+        ),
+        Group(
+            "extreme",
+            "very large and very small exponents",
+            0.25,
+            (
+                head_case("long tokens", _LONG_TOKENS, 8.0),
+                head_case("hot", H4, 2.0**-18),
+            ),
+        ),
+        Group(
+            "edges",
+            "edge shapes",
+            0.15,
+            (
+                head_case("one token", _SINGLE_SQUARE),
+                head_case("one dimension", _THIN),
+                head_case("equal tokens", _TWINS, 1.5),
+                head_case("whole numbers", _WHOLE, 0.5),
+                head_case("stored by columns", _BY_COLUMNS),
+            ),
+        ),
+    ),
+    properties=("ignores_the_order_of_the_past", "ignores_doubled_tokens"),
+    misconceptions=(
+        Misconception(
+            "inverse-of-M",
+            "Undo exactly what token_centers did, on the same side.",
+            _read_by_M,
+        ),
+        Misconception(
+            "readout-forgotten",
+            "The landing point is a mix of y, not of x.",
+            _read_forgotten,
+        ),
+        Misconception("multiplies-again", "Undo, do not repeat.", _read_twice),
+        Misconception("values-forgotten", "Two matrices in the readout.", _read_without_values),
+        Misconception("first-token-hops", "Which token hops?", _read_first_token),
+        Misconception("beta-ignored", "Use the argument.", _read_deaf_to_beta),
+        Misconception("settles-first", "How many hops does a head make?", _read_settled),
+    ),
+    alternatives=(
+        Alternative("attention", ref.attention_output),
+        Alternative("inverse", _read_by_inverse),
+        Alternative("two-solves", _read_by_two_solves),
+        Alternative("least-squares", _read_by_lstsq),
+        Alternative("lu", _read_by_lu),
+        Alternative("callable-object", CalledObject(_read_by_two_solves)),
+        Alternative("prints-and-warns", noisy(_read_by_lu)),
+    ),
+)
+
+
+# --- hop_block: the part of the mastery project that code can check -----------------------------
+
+
+def hop_block(X, W_Q, W_K, W_V, beta=None):
+    """Replace a causal head by one hop and one readout at each position, and log the energies.
+
+    Returns the outputs, shape (n, d_v), and the energies before and after each hop, shape (n, 2).
+    """
+    centres, beta = ref.token_centers(X, W_Q, W_K), _default(beta, W_K.shape[1])
+    outputs, energies = np.empty((len(X), W_V.shape[1])), np.empty((len(X), 2))
+    for t, token in enumerate(X):
+        seen = centres[: t + 1]
+        landing = ref.cccp_step(token, seen, beta)
+        outputs[t] = np.linalg.solve(W_Q @ W_K.T, landing) @ W_V
+        energies[t] = lesson_2.energy(token, seen, beta), lesson_2.energy(landing, seen, beta)
+    return outputs, energies
+
+
+def _block_with_future(X, W_Q, W_K, W_V, beta=None):
+    centres, beta = ref.token_centers(X, W_Q, W_K), _default(beta, W_K.shape[1])
+    landings = np.array([ref.cccp_step(x, centres, beta) for x in X])
+    return (
+        np.linalg.solve(W_Q @ W_K.T, landings.T).T @ W_V,
+        np.array(
+            [
+                [lesson_2.energy(p, centres, beta) for p in pair]
+                for pair in zip(X, landings, strict=True)
+            ]
+        ),
+    )
+
+
+def _block_unread(X, W_Q, W_K, W_V, beta=None):
+    centres, beta = ref.token_centers(X, W_Q, W_K), _default(beta, W_K.shape[1])
+    landings = [ref.cccp_step(x, centres[: t + 1], beta) for t, x in enumerate(X)]
+    return np.array(landings) @ W_V, hop_block(X, W_Q, W_K, W_V, beta)[1]
+
+
+def _block_overwriting(X, W_Q, W_K, W_V, beta=None):
+    """Let later positions read the outputs of earlier ones."""
+    X, outputs, energies = np.array(X, dtype=float), [], []
+    for t in range(len(X)):
+        block = hop_block(X[: t + 1], W_Q, W_K, W_V, beta)
+        outputs.append(block[0][-1])
+        energies.append(block[1][-1])
+        X[t] = outputs[-1]
+    return np.array(outputs), np.array(energies)
+
+
+def _block_backwards(X, W_Q, W_K, W_V, beta=None):
+    outputs, energies = hop_block(X, W_Q, W_K, W_V, beta)
+    return outputs, energies[:, ::-1].copy()
+
+
+def _block_in_full_landscape(X, W_Q, W_K, W_V, beta=None):
+    centres, beta = ref.token_centers(X, W_Q, W_K), _default(beta, W_K.shape[1])
+    outputs, energies = hop_block(X, W_Q, W_K, W_V, beta)
+    for t, token in enumerate(X):
+        landing = ref.cccp_step(token, centres[: t + 1], beta)
+        energies[t] = [lesson_2.energy(p, centres, beta) for p in (token, landing)]
+    return outputs, energies
+
+
+def _block_measured_at_outputs(X, W_Q, W_K, W_V, beta=None):
+    centres, width = ref.token_centers(X, W_Q, W_K), W_K.shape[1]
+    outputs, energies = hop_block(X, W_Q, W_K, W_V, beta)
+    for t, output in enumerate(outputs):
+        energies[t, 1] = lesson_2.energy(output, centres[: t + 1], _default(beta, width))
+    return outputs, energies
+
+
+def _block_deaf_to_beta(X, W_Q, W_K, W_V, beta=None):
+    return hop_block(X, W_Q, W_K, W_V)
+
+
+def _block_by_mask(X, W_Q, W_K, W_V, beta=None):
+    """All positions at once, under a causal mask."""
+    beta = W_K.shape[1] ** -0.5 if beta is None else beta
+    centres, mask = (X @ W_K) @ W_Q.T, np.where(np.tri(len(X)), 0.0, -np.inf)
+    start = beta * X @ centres.T + mask
+    landings = scipy_softmax(start, axis=1) @ centres
+    energies = [
+        (points**2).sum(axis=1) / 2 - logsumexp(beta * points @ centres.T + mask, axis=1) / beta
+        for points in (X, landings)
+    ]
+    return np.linalg.solve(W_Q @ W_K.T, landings.T).T @ W_V, np.stack(energies, axis=1)
+
+
+def _block_from_heads(X, W_Q, W_K, W_V, beta=None):
+    """Take the outputs from the head itself, from the last position to the first."""
+    centres = ref.token_centers(X, W_Q, W_K)
+    number = 1 / np.sqrt(W_K.shape[1]) if beta is None else beta
+    outputs, log = [], []
+    for t in reversed(range(len(X))):
+        outputs.append(ref.attention_output(X[: t + 1], W_Q, W_K, W_V, beta))
+        g = ref.energy_grad(X[t], centres[: t + 1], number)
+        log.append([lesson_2.energy_gmm(x, centres[: t + 1], number) for x in (X[t], X[t] - g)])
+    return np.array(outputs[::-1]), np.array(log[::-1])
+
+
+def _block_with_inverse(X, W_Q, W_K, W_V, beta=None):
+    readout = np.linalg.inv((W_Q @ W_K.T).T) @ W_V
+    landings = [_land(X[: t + 1], W_Q, W_K, beta) for t in range(len(X))]
+    return np.asfortranarray(np.array(landings) @ readout), _block_by_mask(X, W_Q, W_K, W_V, beta)[
+        1
+    ]
+
+
+def _block_grown(X, W_Q, W_K, W_V, beta=None):
+    """Start with one token and add a row for each further one."""
+    outputs, energies = _block_by_mask(X[:1], W_Q, W_K, W_V, beta)
+    for t in range(2, len(X) + 1):
+        more = _block_by_mask(X[:t], W_Q, W_K, W_V, beta)
+        outputs = np.vstack([outputs, more[0][-1:]])
+        energies = np.vstack([energies, more[1][-1:]])
+    return outputs, energies
+
+
+HOP_BLOCK = Exercise(
+    name="hop_block",
+    lesson=LESSON,
+    points=3.0,
+    expects="outputs with a row per position, and an energy log that never rises in a row",
+    reference=hop_block,
+    examples=(
+        head_case("H1", H1),
+        head_case("H4", H4),
+        head_case("H1 beta 2", H1, 2.0),
+        head_case("H5", H5, 0.5),
+    ),
+    groups=(
+        Group(
+            "ordinary",
+            "ordinary values",
+            0.60,
+            (
+                head_case("deep", _DEEP),
+                head_case("plane", _PLANE, 1.5),
+                head_case("square", _CUBE, 0.75),
+                head_case("sixteen tokens", _BLOCK),
+            ),
+        ),
+        Group(
+            "extreme",
+            "very large and very small exponents",
+            0.25,
+            (
+                head_case("long tokens", _LONG_TOKENS, 8.0),
+                head_case("hot", H4, 2.0**-18),
+            ),
+        ),
+        Group(
+            "edges",
+            "edge shapes",
+            0.15,
+            (
+                head_case("one token", _SINGLE_SQUARE),
+                head_case("one dimension", _THIN),
+                head_case("equal tokens", _TWINS, 1.5),
+                head_case("whole numbers", _WHOLE, 0.5),
+            ),
+        ),
+    ),
+    properties=("looks_only_back", "never_raises_the_energy"),
+    misconceptions=(
+        Misconception(
+            "sees-the-future", "Position t sees the tokens 0 … t only.", _block_with_future
+        ),
+        Misconception(
+            "readout-forgotten",
+            "The landing is a mix of centres: which linear system turns it into one of tokens?",
+            _block_unread,
+        ),
+        Misconception(
+            "overwrites-tokens",
+            "Does a later position read rows that an earlier hop has replaced?",
+            _block_overwriting,
+        ),
+        Misconception(
+            "energies-backwards", "Before the hop first, then after it.", _block_backwards
+        ),
+        Misconception(
+            "energies-of-all-tokens",
+            "Every position has its own landscape: whose centres are in it?",
+            _block_in_full_landscape,
+        ),
+        Misconception(
+            "energy-at-the-output",
+            "The energy is measured where the query lands, before anything is read out.",
+            _block_measured_at_outputs,
+        ),
+        Misconception(
+            "beta-ignored",
+            "None means default; a number must be used.",
+            _block_deaf_to_beta,
+        ),
+    ),
+    alternatives=(
+        Alternative("mask", _block_by_mask),
+        Alternative("heads", _block_from_heads),
+        Alternative("inverse", _block_with_inverse),
+        Alternative("grown", _block_grown),
+        Alternative("callable-object", CalledObject(_block_by_mask)),
+        Alternative("prints-and-warns", noisy(_block_from_heads)),
+    ),
+)
+
+EXERCISES = (ENERGY_GRAD, CCCP_STEP, CENTERS, OUTPUT, HOP_THEN_READ, HOP_BLOCK)
