@@ -1,0 +1,52 @@
+"""Pictures that move with the learner's own functions.
+
+`landscape` and `scores_and_weights` are ready-made. Any other picture is a pure function from a
+state to a `Scene`, given to `Picture` with its controls and movable points:
+
+>>> def scene(state):
+...     beta = state["beta"]
+...     marks = [Field(energy, (Y, beta)), Points(state["query"], "query", handle="query")]
+...     panel = Panel("Energy", Axis("ξ₁", -2, 2), Axis("ξ₂", -2, 2), marks, equal=True)
+...     return Scene([panel], f"The energy at β = {beta:.3g}.")
+>>> Picture(scene, points={"query": xi}, controls={"beta": log_slider("β", 0.25, 16, 1)})
+... # doctest: +SKIP
+"""
+
+from hopping.explore.pictures import landscape, place, scores_and_weights
+from hopping.explore.scene import (
+    Axis,
+    Band,
+    Bars,
+    Curve,
+    Field,
+    Note,
+    Panel,
+    Path,
+    Points,
+    Scene,
+    TroubleError,
+    ask,
+)
+from hopping.explore.view import Picture, count_slider, log_slider, slider
+
+__all__ = [
+    "Axis",
+    "Band",
+    "Bars",
+    "Curve",
+    "Field",
+    "Note",
+    "Panel",
+    "Path",
+    "Picture",
+    "Points",
+    "Scene",
+    "TroubleError",
+    "ask",
+    "count_slider",
+    "landscape",
+    "log_slider",
+    "place",
+    "scores_and_weights",
+    "slider",
+]

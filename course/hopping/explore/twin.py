@@ -1,0 +1,100 @@
+"""The static twin: the scene of a picture drawn once by Matplotlib."""
+
+import textwrap
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hopping import draw
+from hopping.explore.scene import Axis, Band, Bars, Grid, Mark, Note, Panel, Path, Points, Scene
+
+
+def draw_scene(scene: Scene) -> Figure:
+    """Draw a resolved scene as a figure, with its words below.
+
+    Parameters
+    ----------
+    scene : Scene
+        Without makers, fields or curves; see `hopping.explore.sampling.resolve`.
+
+    Returns
+    -------
+    Figure
+        Unknown to pyplot.
+    """
+    count = len(scene.panels)
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    # The last row may be short: its axes are still needed to keep the grid.
+    kinds = ["3d" if panel.z else None for panel in scene.panels]
+    with draw.figure(
+        columns, rows, words=scene.words, size=(4.8 * columns, 4.6 * rows), projections=kinds
+    ) as (figure, axes):
+        for ax, panel in zip(axes, scene.panels, strict=False):
+            draw_panel(ax, panel)
+        for ax in axes[count:]:
+            ax.remove()
+    return figure
+
+
+def draw_panel(ax: Axes, panel: Panel) -> None:
+    """Draw one panel with its marks, limits, labels and legend on `ax`."""
+    for mark in panel.marks:
+        draw_mark(ax, panel, mark)
+    ax.set(title=panel.title, xlabel=panel.x.label, ylabel=panel.y.label)
+    _limit(ax.set_xlim, ax.set_xscale, panel.x)
+    _limit(ax.set_ylim, ax.set_yscale, panel.y)
+    if panel.x.names:
+        ax.set_xticks(range(len(panel.x.names)), panel.x.names)
+    if panel.y.names:
+        ax.set_yticks(range(len(panel.y.names)), panel.y.names)
+    if panel.z:
+        ax.set(zlim=(panel.z.low, panel.z.high), zlabel=panel.z.label)
+    if panel.equal:
+        ax.set_aspect("equal")
+    if panel.z is None and ax.get_legend_handles_labels()[0]:
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, borderaxespad=0)
+    notes = [mark.text for mark in panel.marks if isinstance(mark, Note)]
+    if notes:
+        # A message about a mark must not hide the landscape it is missing from.
+        aside = any(not isinstance(mark, Note | Points) for mark in panel.marks)
+        text = "\n".join(textwrap.fill(note, 34) for note in dict.fromkeys(notes))
+        box = {"facecolor": draw.PAPER, "edgecolor": draw.ROLES["query"].color, "pad": 8}
+        place = (0.5, 0.95, text) if aside else (0.5, 0.5, text)
+        write = ax.text2D if panel.z else ax.text
+        align = {"ha": "center", "va": "top" if aside else "center"}
+        write(*place, transform=ax.transAxes, bbox=box, zorder=9, **align)
+
+
+def draw_mark(ax: Axes, panel: Panel, mark: Mark) -> None:
+    """Draw one mark with the drawing function of its kind."""
+    match mark:
+        case Grid() if mark.values.ndim == 1:
+            xs = _ticks(panel.x, len(mark.values))
+            draw.draw_path(ax, np.column_stack([xs, mark.values]), mark.role, label=mark.label)
+        case Grid() if panel.z:
+            limits = [(axis.low, axis.high) for axis in (panel.x, panel.y, panel.z)]
+            draw.draw_surface(ax, mark.values, *limits[:2], zlim=limits[2])
+        case Grid():
+            limits = [(axis.low, axis.high) for axis in (panel.x, panel.y)]
+            draw.draw_landscape(ax, mark.values, *limits, signed=mark.signed)
+        case Points(at=at, role=role, label=label, names=names, hollow=hollow):
+            draw.draw_points(ax, at, role, label=label, names=names, hollow=hollow)
+        case Path(at=at, role=role, label=label, arrow=arrow, closed=closed, dots=dots):
+            draw.draw_path(ax, at, role, label=label, arrow=arrow, closed=closed, dots=dots)
+        case Bars(heights=heights, role=role, label=label, base=base, slot=slot):
+            draw.draw_bars(ax, heights, role, label=label, base=base, slot=slot)
+        case Band(x=x, low=low, high=high, role=role, label=label):
+            draw.draw_band(ax, x, low, high, role, label=label)
+
+
+def _limit(set_limits: object, set_scale: object, axis: Axis) -> None:
+    if axis.log:
+        set_scale("log")
+    set_limits(axis.low, axis.high)
+
+
+def _ticks(axis: Axis, count: int) -> np.ndarray:
+    spread = np.geomspace if axis.log else np.linspace
+    return spread(axis.low, axis.high, count)
