@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hopping.cases import Case
+from hopping.judge import Tolerance
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,11 @@ class Exercise:
         Right answers of unusual form.
     properties : tuple of str
         Names of the property checks in `hopping.properties` that a right answer has.
-    tolerance : float
-        Absolute and relative tolerance of every comparison.
+    tolerance : float or tuple of float
+        Absolute and relative tolerance of every comparison; for whole numbers absolute only. A
+        tuple gives each part of a tuple answer its own.
+    any_order : bool
+        Whether the rows of an answer may come in any order.
     """
 
     name: str
@@ -86,7 +90,8 @@ class Exercise:
     misconceptions: tuple[Misconception, ...]
     alternatives: tuple[Alternative, ...]
     properties: tuple[str, ...] = ()
-    tolerance: float = 1e-9
+    tolerance: Tolerance = 1e-9
+    any_order: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a declaration whose weights, names or slugs cannot be right."""

@@ -13,7 +13,7 @@ from autograder.exercises import load
 from autograder.stored_examples import stored_examples
 from hopping import checking
 from hopping.cases import Case, Function, decode, encode, show
-from hopping.judge import find_fault
+from hopping.judge import find_fault, same
 from hopping.observe import observe, observe_all
 from hopping.verdict import CheckFailed, Verdict
 
@@ -123,6 +123,32 @@ def test_a_view_on_an_input_is_refused():
     assert "shares memory with xi" in find_fault(outcome, xi, 1e-9).words
 
 
+def faults(value, right, tolerance, any_order=False):
+    return find_fault(observe(lambda: value, {}), right, tolerance, any_order)
+
+
+def test_each_part_of_an_answer_has_its_own_tolerance():
+    right, tolerance = (np.array([1.0, 50.0]), 81, True), (2e-8, 1, 0)
+    assert not faults((right[0] * (1 + 1e-8), 82, True), right, tolerance)
+    assert not faults((right[0], np.int64(80), np.True_), right, tolerance)
+    for wrong in ((right[0] * (1 + 1e-7), 81, True), (right[0], 79, True), (right[0], 81, False)):
+        assert faults(wrong, right, tolerance).layer == "value"
+        left, other = (observe(lambda answer=a: answer, {}) for a in (right, wrong))
+        assert not same(left, other, tolerance)
+    assert faults(80, 81, 1e-9).layer == "value"
+
+
+def test_rows_may_come_in_any_order_where_the_exercise_says_so():
+    # Equal to rounding in one coordinate: sorting by columns would take the rows apart.
+    right = np.array([[0.1 + 0.2, 5.0], [0.3, -5.0], [0.3, -5.0], [-1.0, 0.0]])
+    other = np.array([[0.3, 5.0], [-1.0, 0.0], [0.3, -5.0], [0.1 + 0.2, -5.0]])
+    assert not faults(other, right, 1e-9, any_order=True)
+    assert faults(other, right, 1e-9).layer == "value"
+    once_only = np.array([[0.3, 5.0], [-1.0, 0.0], [0.3, -5.0], [-1.0, 0.0]])
+    fault = faults(once_only, right, 1e-9, any_order=True)
+    assert fault.words == show(once_only)
+
+
 def test_not_written_is_not_called_wrong():
     def stub(xi, Y, beta):
         raise NotImplementedError
@@ -224,6 +250,7 @@ def test_an_unknown_name_lists_the_exercises():
         np.array([[1.0, -0.0], [np.inf, 2.5]]),
         np.array([True, False]),
         np.array([1, 2]),
+        np.array([1.5, 2.0 - 1.0j]),
         (np.array([1.0]), 3, True),
         [1.0, 2.0],
         Function("product"),
@@ -243,3 +270,13 @@ def test_inputs_keep_their_memory_order():
     seen = []
     observe(lambda array: seen.append(array.flags.f_contiguous), {"Y": Y})
     assert seen == [True]
+
+
+def test_a_property_that_never_ends_is_given_up(monkeypatch):
+    def stuck_off_the_examples(xi, Y, beta):
+        while len(Y) == 5:
+            pass
+        return right(xi, Y, beta)
+
+    monkeypatch.setattr(checking, "CALL_SECONDS", 0.3)
+    assert "no answer within 0.3 s" in message("lse", stuck_off_the_examples)

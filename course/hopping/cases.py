@@ -72,6 +72,8 @@ def encode(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray):
         tagged = {"array": value.tolist()}
+        if value.dtype.kind == "c":
+            return {"array": value.real.tolist(), "imaginary": value.imag.tolist()}
         return tagged if value.dtype == np.float64 else {**tagged, "dtype": value.dtype.name}
     if isinstance(value, tuple | list):
         return {type(value).__name__: [encode(part) for part in value]}
@@ -84,6 +86,8 @@ def decode(data: Any) -> Any:
     """Return the value that `encode` wrote."""
     if not isinstance(data, dict):
         return data
+    if "imaginary" in data:
+        return np.array(data["array"]) + 1j * np.array(data["imaginary"])
     if "array" in data:
         return np.array(data["array"], dtype=data.get("dtype", "float64"))
     if "tuple" in data:

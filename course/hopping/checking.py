@@ -13,8 +13,16 @@ from typing import Any
 import numpy as np
 
 from hopping.cases import Case, decode
-from hopping.judge import Example, Fault, Wrong, describe, find_fault, recognise
-from hopping.observe import CALL_SECONDS, Outcome, copy_inputs, observe_all, quiet, time_limit
+from hopping.judge import Example, Fault, Tolerance, Wrong, describe, find_fault, recognise
+from hopping.observe import (
+    CALL_SECONDS,
+    Outcome,
+    TimeIsUp,
+    copy_inputs,
+    observe_all,
+    quiet,
+    time_limit,
+)
 from hopping.properties import PROPERTIES
 from hopping.verdict import CheckFailed, Verdict
 
@@ -26,7 +34,8 @@ class Stored:
     name: str
     lesson: str
     expects: str
-    tolerance: float
+    tolerance: Tolerance
+    any_order: bool
     properties: tuple[str, ...]
     examples: tuple[Example, ...]
     wrongs: tuple[Wrong, ...]
@@ -124,11 +133,13 @@ def from_json(data: dict[str, Any]) -> Stored:
         )
         for wrong in data["wrongs"]
     )
+    tolerance = data["tolerance"]
     return Stored(
         data["exercise"],
         data["lesson"],
         data["expects"],
-        data["tolerance"],
+        tuple(tolerance) if isinstance(tolerance, list) else tolerance,
+        data.get("any_order", False),
         tuple(data["properties"]),
         examples,
         wrongs,
@@ -151,7 +162,8 @@ def judge_check(stored: Stored, function: Callable[..., Any]) -> Verdict:
     cases = [Case(e.name, e.inputs) for e in stored.examples]
     outcomes = observe_all(function, cases)
     rights = [e.right for e in stored.examples]
-    faults = [find_fault(o, r, stored.tolerance) for o, r in zip(outcomes, rights, strict=True)]
+    how = (stored.tolerance, stored.any_order)
+    faults = [find_fault(o, r, *how) for o, r in zip(outcomes, rights, strict=True)]
     first = next((i for i, fault in enumerate(faults) if fault), None)
     if first is None:
         failed = _failed_property(stored, function)
@@ -161,7 +173,7 @@ def judge_check(stored: Stored, function: Callable[..., Any]) -> Verdict:
         message = describe(stored.name, example, Fault("value", "another answer"), sentence)
         return Verdict(stored.name, False, message)
     fault = faults[first]
-    wrong = recognise(outcomes, faults, stored.wrongs, stored.tolerance)
+    wrong = recognise(outcomes, faults, stored.wrongs, *how)
     expected = stored.expects
     if fault.layer == "value" and wrong is None:
         failed = _failed_property(stored, function)
@@ -179,7 +191,7 @@ def _failed_property(stored: Stored, function: Callable[..., Any]) -> tuple[Exam
             try:
                 with quiet(), time_limit(CALL_SECONDS):
                     sentence = PROPERTIES[name](function, copy_inputs(example.inputs))
-            except Exception as error:
+            except (Exception, TimeIsUp) as error:
                 sentence = f"an answer; it raised {type(error).__name__}: {error}"
             if sentence:
                 return example, sentence

@@ -11,6 +11,8 @@ import numpy as np
 from hopping.cases import show, show_call
 from hopping.observe import Outcome
 
+Tolerance = float | tuple[float, ...]
+
 
 @dataclass(frozen=True)
 class Wrong:
@@ -38,7 +40,9 @@ class Fault:
     words: str
 
 
-def find_fault(outcome: Outcome, right: Any, tolerance: float) -> Fault | None:
+def find_fault(
+    outcome: Outcome, right: Any, tolerance: Tolerance, any_order: bool = False
+) -> Fault | None:
     """Return the first fault of one call, or None.
 
     The layers, in order: not attempted, raised, type, shape, not finite, value, side effects.
@@ -49,8 +53,11 @@ def find_fault(outcome: Outcome, right: Any, tolerance: float) -> Fault | None:
         What the call did.
     right : float, bool, str, ndarray or tuple of these
         The right answer; its type and shape are what the exercise promises.
-    tolerance : float
-        Used as both absolute and relative tolerance.
+    tolerance : float or tuple of float
+        Used as both absolute and relative tolerance, for whole numbers as an absolute one. Of a
+        tuple each part of the answer has its own.
+    any_order : bool
+        Whether the rows of an answer may come in any order.
     """
     if outcome.raised == "NotImplementedError":
         return Fault("not attempted", "not written yet")
@@ -58,16 +65,20 @@ def find_fault(outcome: Outcome, right: Any, tolerance: float) -> Fault | None:
         return Fault("raised", f"{outcome.detail}: does a loop never end?")
     if outcome.raised:
         return Fault("raised", f"{outcome.raised}: {outcome.detail}".rstrip(": "))
-    return _value_fault(outcome.value, outcome.kind, right, tolerance) or _side_effect(outcome)
+    fault = _value_fault(outcome.value, outcome.kind, right, tolerance, any_order)
+    return fault or _side_effect(outcome)
 
 
-def same(outcome: Outcome, other: Outcome, tolerance: float) -> bool:
+def same(outcome: Outcome, other: Outcome, tolerance: Tolerance, any_order: bool = False) -> bool:
     """Whether two outcomes are alike to the tolerance: nan matches nan, an error its like."""
+    left, right = outcome.value, other.value
+    if any_order:
+        left, right = _in_order(left), _in_order(right)
     return (
         (outcome.raised, outcome.changed) == (other.raised, other.changed)
         and outcome.repeats == other.repeats
         and _container(outcome) == _container(other)
-        and _alike(outcome.value, other.value, tolerance)
+        and _alike(left, right, tolerance)
     )
 
 
@@ -75,7 +86,8 @@ def recognise(
     outcomes: Sequence[Outcome],
     faults: Sequence[Fault | None],
     wrongs: Sequence[Wrong],
-    tolerance: float,
+    tolerance: Tolerance,
+    any_order: bool = False,
 ) -> Wrong | None:
     """Return the known wrong answer that behaves as these outcomes do, or None.
 
@@ -84,7 +96,8 @@ def recognise(
     """
     best, most = None, 0
     for wrong in wrongs:
-        agree = [same(o, w, tolerance) for o, w in zip(outcomes, wrong.outcomes, strict=True)]
+        pairs = zip(outcomes, wrong.outcomes, strict=True)
+        agree = [same(o, w, tolerance, any_order) for o, w in pairs]
         excused = [fault is not None and fault.layer == "not finite" for fault in faults]
         if not all(a or e for a, e in zip(agree, excused, strict=True)):
             continue
@@ -114,19 +127,21 @@ def _container(outcome: Outcome) -> str:
     return outcome.kind if outcome.kind in ("list", "tuple", "NoneType") else ""
 
 
-def _value_fault(value: Any, kind: str, right: Any, tolerance: float) -> Fault | None:
+def _value_fault(
+    value: Any, kind: str, right: Any, tolerance: Tolerance, any_order: bool
+) -> Fault | None:
     if isinstance(right, tuple):
         if not isinstance(value, tuple) or len(value) != len(right):
             return Fault("type", f"{_named(kind)}; promised is a tuple of {len(right)} values")
-        pairs = zip(value, right, strict=True)
-        faults = (_value_fault(v, type(v).__name__, r, tolerance) for v, r in pairs)
+        parts = zip(value, right, _for_each_part(tolerance, len(right)), strict=True)
+        faults = (_value_fault(v, type(v).__name__, r, t, any_order) for v, r, t in parts)
         return next((fault for fault in faults if fault), None)
     wanted = _promise(right)
     if value is None or isinstance(value, list | tuple):
         return Fault("type", f"{_named(kind)}; promised is {wanted}")
     given = np.asarray(value)
     if isinstance(right, str | bool | int):
-        return _exact_fault(given, right, wanted, kind)
+        return _exact_fault(given, right, wanted, kind, tolerance)
     target = np.asarray(right)
     if target.dtype.kind == "b":
         if given.dtype.kind != "b":
@@ -140,8 +155,9 @@ def _value_fault(value: Any, kind: str, right: Any, tolerance: float) -> Fault |
         return Fault("shape", f"an array of shape {given.shape}; promised is {wanted}")
     if not np.all(np.isfinite(given)) and np.all(np.isfinite(target)):
         return Fault("not finite", show(value))
-    if not _close(given, target, tolerance):
-        words = _near_miss(given, target)
+    pair = (_in_order(given), _in_order(target)) if any_order else (given, target)
+    if not _close(*pair, tolerance):
+        words = _near_miss(given, *pair)
         if given.dtype in (np.float16, np.float32):
             words += f" as {given.dtype}, which keeps too few digits: compute in float64"
         elif given.dtype.kind in "iu" and target.dtype.kind == "f":
@@ -150,18 +166,21 @@ def _value_fault(value: Any, kind: str, right: Any, tolerance: float) -> Fault |
     return None
 
 
-def _near_miss(given: np.ndarray, target: np.ndarray) -> str:
+def _near_miss(shown: np.ndarray, given: np.ndarray, target: np.ndarray) -> str:
     """Show what came back; when it is nearly right, with enough digits and how far it is off."""
     if given.dtype.kind == "f" and np.allclose(given, target, rtol=1e-3, atol=1e-3):
-        return f"{show(given, 12)}, off by {np.abs(given - target).max():.0e} at most"
-    return show(given)
+        return f"{show(shown, 12)}, off by {np.abs(given - target).max():.0e} at most"
+    return show(shown)
 
 
-def _exact_fault(given: np.ndarray, right: Any, wanted: str, kind: str) -> Fault | None:
+def _exact_fault(
+    given: np.ndarray, right: Any, wanted: str, kind: str, tolerance: float
+) -> Fault | None:
     kinds = {str: "U", bool: "b", int: "iu"}[type(right)]
     if given.dtype.kind not in kinds or given.shape != ():
         return Fault("type", f"{_named(kind)}; promised is {wanted}")
-    return None if given.item() == right else Fault("value", show(given.item()))
+    off = abs(given.item() - right) > tolerance if kinds == "iu" else given.item() != right
+    return Fault("value", show(given.item())) if off else None
 
 
 def _side_effect(outcome: Outcome) -> Fault | None:
@@ -201,16 +220,35 @@ def _close(given: np.ndarray, target: np.ndarray, tolerance: float) -> bool:
     return bool(np.allclose(given, target, rtol=tolerance, atol=tolerance, equal_nan=True))
 
 
-def _alike(left: Any, right: Any, tolerance: float) -> bool:
+def _for_each_part(tolerance: Tolerance, parts: int) -> tuple[float, ...]:
+    """Return one tolerance a part; an answer in other parts than promised gets the first."""
+    if isinstance(tolerance, tuple):
+        return tolerance if len(tolerance) == parts else tolerance[:1] * parts
+    return (tolerance,) * parts
+
+
+def _in_order(value: Any) -> Any:
+    """Return the rows of a matrix in an order that does not depend on how they came."""
+    if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype.kind not in "iuf":
+        return value
+    # By their place along a slanted direction: two rows that differ by more than rounding do not
+    # tie there, as they may in a coordinate.
+    return value[np.argsort(value @ np.exp(-np.arange(value.shape[1])), kind="stable")]
+
+
+def _alike(left: Any, right: Any, tolerance: Tolerance) -> bool:
     if isinstance(left, list | tuple) or isinstance(right, list | tuple):
         return (
             type(left) is type(right)
             and len(left) == len(right)
-            and all(_alike(a, b, tolerance) for a, b in zip(left, right, strict=True))
+            and all(map(_alike, left, right, _for_each_part(tolerance, len(left))))
         )
+    (tolerance,) = _for_each_part(tolerance, 1)
     if left is None or right is None or isinstance(left, str) or isinstance(right, str):
         return left is right or (isinstance(left, str) and left == right)
     left, right = np.asarray(left), np.asarray(right)
     if left.shape != right.shape or left.dtype.kind == "U" or right.dtype.kind == "U":
         return False
+    if left.dtype.kind in "iu" and right.dtype.kind in "iu":
+        return bool(np.allclose(left, right, rtol=0, atol=tolerance))
     return bool(np.allclose(left, right, rtol=tolerance, atol=tolerance, equal_nan=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import linecache
+import math
 import signal
 import threading
 import traceback
@@ -18,6 +19,9 @@ import numpy as np
 from hopping.cases import Case
 
 CALL_SECONDS = 5.0
+DEPTH = 8  # of tuples within tuples that are looked into
+# After these no further call is made. A process can only end where it is not the learner's own.
+FINAL = ("TimeIsUp", "NotImplementedError", "ProcessEnded")
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         return
 
     def expire(signum: int, frame: object) -> None:
-        raise TimeIsUp
+        raise TimeIsUp(f"no answer within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, expire)
     # The timer repeats: a learner's `except:` may swallow the first interruption.
@@ -85,11 +89,15 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[Callable[[], bool]]:
-    """Swallow prints and warnings in the body; the yielded function says whether there were any."""
+    """Swallow prints and warnings in the body; the yielded function says whether there were any.
+
+    A notebook that made NumPy raise where it only warns is not judged by that.
+    """
     out = io.StringIO()
     with (
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(out),
+        np.errstate(all="warn"),
         warnings.catch_warnings(record=True) as warned,
     ):
         warnings.simplefilter("always")
@@ -119,8 +127,8 @@ def observe(
                 result = function(*given.values())
             finally:
                 noisy = was_noisy()
-    except TimeIsUp:
-        return Outcome(raised="TimeIsUp", detail=f"no answer within {seconds:g} s")
+    except TimeIsUp as error:
+        return Outcome(raised="TimeIsUp", detail=str(error))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -128,7 +136,7 @@ def observe(
     changed = tuple(name for name in inputs if not _identical(given[name], inputs[name]))
     shares = next((name for name, value in given.items() if _overlap(result, value)), "")
     return Outcome(
-        value=_plain(result),
+        value=plain(result),
         kind=type(result).__name__,
         changed=changed,
         shares=shares,
@@ -140,15 +148,28 @@ def observe_all(
     function: Callable[..., Any], cases: Sequence[Case], seconds: float = CALL_SECONDS
 ) -> list[Outcome]:
     """Observe every case, then again in reverse order to see whether answers depend on order."""
+    return observe_each(lambda case: observe(function, case.inputs, seconds), cases)
+
+
+def observe_each(observe_one: Callable[[Case], Outcome], cases: Sequence[Case]) -> list[Outcome]:
+    """Observe every case, then again in reverse order, wherever the calls are made.
+
+    Parameters
+    ----------
+    observe_one : callable
+        Makes the call of one case.
+    cases : sequence of Case
+        The calls.
+    """
     outcomes = []
     for case in cases:
-        outcome = observe(function, case.inputs, seconds)
-        if outcome.raised in ("TimeIsUp", "NotImplementedError"):
+        outcome = observe_one(case)
+        if outcome.raised in FINAL:
             # Every further call would most likely end the same way: do not make the learner wait.
             return outcomes + [outcome] * (len(cases) - len(outcomes))
         outcomes.append(outcome)
     for index in reversed(range(len(cases))):
-        again = observe(function, cases[index].inputs, seconds)
+        again = observe_one(cases[index])
         if (again.raised, again.kind) != (outcomes[index].raised, outcomes[index].kind) or (
             not _identical(again.value, outcomes[index].value)
         ):
@@ -158,7 +179,7 @@ def observe_all(
 
 def _identical(left: Any, right: Any) -> bool:
     """Whether two plain values are the same to the bit (nan equals nan)."""
-    if isinstance(left, tuple) and isinstance(right, tuple):
+    if isinstance(left, tuple | list) and type(left) is type(right):
         return len(left) == len(right) and all(map(_identical, left, right))
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return (
@@ -179,30 +200,56 @@ def _overlap(result: Any, value: Any) -> bool:
     )
 
 
-def _plain(result: Any) -> Any:
-    """Return numbers, text, arrays and tuples of them as plain data, anything else as None."""
-    if isinstance(result, np.float16 | np.float32):
-        return np.asarray(result)  # keeps its precision, which the judge names
-    if isinstance(result, np.floating):
-        return float(result)
-    if isinstance(result, np.generic):
-        return result.item()
-    if isinstance(result, bool | int | float | complex | str):
+def plain(result: Any, depth: int = 0) -> Any:
+    """Return numbers, text, arrays and tuples of them as plain data, anything else as None.
+
+    What comes back has exactly Python's and NumPy's own types: an object that overrides how it
+    compares or converts is taken for what it holds.
+    """
+    kind = type(result)  # unlike isinstance, this cannot be told otherwise
+    if issubclass(kind, np.float16 | np.float32):
+        return np.array(result)  # keeps its precision, which the judge names
+    if issubclass(kind, np.floating):
+        return np.floating.__float__(result)
+    if issubclass(kind, np.generic):
+        result = np.generic.item(result)
+        kind = type(result)
+    if issubclass(kind, bool):
         return result
-    if isinstance(result, np.ndarray) and result.dtype.kind in "biufcU":
-        return np.array(result, subok=False)
-    if isinstance(result, tuple | list):
-        parts = [_plain(part) for part in result]
-        if any(part is None for part in parts):
-            return None
-        return tuple(parts) if isinstance(result, tuple) else parts
+    if issubclass(kind, int):
+        return _bounded(int.__pos__(result))
+    for exact in (float, complex):
+        if issubclass(kind, exact):
+            return exact.__pos__(result)
+    if issubclass(kind, str):
+        return str.__str__(result)
+    if issubclass(kind, np.ndarray):
+        array = np.array(result, subok=False)
+        return array if array.dtype.kind in "biufcU" else None
+    for container in (tuple, list):
+        if issubclass(kind, container) and depth < DEPTH:
+            parts = [plain(part, depth + 1) for part in container.__iter__(result)]
+            return None if any(part is None for part in parts) else container(parts)
     return None
+
+
+def _bounded(number: int) -> int | float:
+    """Return a whole number that NumPy can hold, or the nearest float."""
+    if -(2**63) <= number < 2**63:
+        return number
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _where(error: BaseException) -> str:
     """Return the exception's message and the last line of the learner's own code behind it."""
     lines = []
-    message = str(error)
+    try:
+        message = str(error)
+    except Exception:  # an exception of the learner's own can fail to say what it is
+        message = ""
     if message:
         lines.append(message)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
