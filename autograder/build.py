@@ -80,13 +80,16 @@ def build(
     }
     for lesson in lessons:
         files[course.source / lesson.name / f"{lesson.notebook}.ipynb"] = sources[lesson.name]
+    secrets = solution_secrets(sources.values())
+    package = {path: path.read_bytes() for path in sorted(course.hopping.rglob("*.py"))}
+    _refuse_leaks(course, files | package, secrets)
     with staging(course) as scratch:
         files |= _solutions(course, lessons, exercises, examples, scratch, progress)
         for lesson in lessons:
             source = {f"{lesson.notebook}.ipynb": sources[lesson.name]}
             for name, content in generate(course, lesson.name, source, scratch).items():
                 files[course.release / lesson.name / name] = content
-        _refuse_leaks(course, files, solution_secrets(sources.values()))
+        _refuse_leaks(course, files, secrets)
         return install(course, scratch, files)
 
 
@@ -112,28 +115,29 @@ def _solutions(
         nb = notebooks.solved_notebook(lesson)
         folder = scratch / "runs" / lesson.name
         folder.mkdir(parents=True)
-        for cell, reason in execute(nb, lesson, folder, packages):
-            problems.append(
-                Problem(
-                    lesson.path,
-                    cell.line,
-                    f"the solved cell {cell.label!r} fails: {reason.rstrip('.')}",
-                    "Correct it; the build runs every cell from top to bottom.",
-                )
+        found = execute(nb, lesson, folder, packages)
+        problems += [
+            Problem(
+                lesson.path,
+                cell.line,
+                f"the solved cell {cell.label!r} fails: {reason.rstrip('.')}",
+                "Correct it; the build runs every cell from top to bottom.",
             )
-        sign(nb, built_from)
-        files[path] = dump(nb)
+            for cell, reason in found
+        ]
+        if not found:
+            sign(nb, built_from)
+            files[path] = dump(nb)
     if problems:
         raise BuildError(problems)
     return files
 
 
 def _refuse_leaks(course: Course, files: Mapping[Path, bytes], secrets: Mapping[str, str]) -> None:
-    """Look once more at what learners will get, as it will be."""
-    package = {path: path.read_bytes() for path in sorted(course.hopping.rglob("*.py"))}
+    """Look at those of some files that learners will get, as they will be."""
     found = [
         f"{line}. Take it out: learners get this file."
-        for path, content in (files | package).items()
+        for path, content in files.items()
         if path.is_relative_to(course.release) or path.is_relative_to(course.hopping)
         for line in leaks_in(path.relative_to(course.root).as_posix(), content, secrets)
     ]
@@ -159,7 +163,6 @@ def _orphans(course: Course, lessons: list[Lesson], exercises: Mapping[str, Exer
                     f"{path.relative_to(course.root).as_posix()}: only the built notebook may lie "
                     "here, because nbgrader releases every file. Move it elsewhere."
                     for path in strays
-                    if path.name != ".gitkeep"
                 ]
     for path in sorted(course.examples.glob("*.json")):
         if path.stem not in exercises:
@@ -175,7 +178,17 @@ def _examples(course: Course, exercise: Exercise) -> bytes:
         previous = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         previous = None  # none yet, or not readable: it is made anew
-    return (_layout(stored_examples(exercise, previous)) + "\n").encode()
+    try:
+        content = stored_examples(exercise, previous)
+    except Exception as error:
+        where = f"autograder/exercises/{lesson_text.notebook_name(exercise.lesson)}.py"
+        raise BuildError(
+            [
+                f"{where}: the examples of {exercise.name!r} cannot be made: "
+                f"{type(error).__name__}: {error}. Correct the declaration or its reference."
+            ]
+        ) from error
+    return (_layout(content) + "\n").encode()
 
 
 def _layout(data: Any, indent: str = "") -> str:

@@ -170,6 +170,7 @@ class Course:
 
 def explain_database_error(db_url: str, message: str) -> str:
     """Say in one line what a database error means and what to do about it."""
+    message = " ".join(message.split())
     for part, advice in (
         (
             "locked",

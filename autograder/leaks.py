@@ -6,6 +6,7 @@ import ast
 import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -123,8 +124,13 @@ def _strings(data: object) -> Iterator[str]:
             yield from _strings(value)
 
 
-def _references() -> Iterator[tuple[str, str]]:
-    """Yield the name and the body of every public function of the reference."""
+@cache
+def _references() -> tuple[tuple[str, str], ...]:
+    """Return the name and the body of every public function of the reference."""
+    return tuple(_bodies())
+
+
+def _bodies() -> Iterator[tuple[str, str]]:
     for path in sorted(REFERENCE.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):

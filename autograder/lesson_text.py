@@ -41,7 +41,7 @@ MARKERS = {
     for side in ("BEGIN", "END")
 }
 LIKE_MARKER = re.compile(
-    r"\b(BEGIN|END|START|STOP)[\W_]*(SOLUTIONS?|HIDDEN|(HIDDEN[\W_]*)?TESTS?\b|MARK(ING)?[\W_]*SCHEME)"
+    r"\b(BEGIN|END|START|STOP)[\W_]*(SOLUTION|HIDDEN[\W_]*TEST|MARK(ING)?[\W_]*SCHEME)"
 )
 # What nbgrader itself looks for, anywhere in a line and in any kind of cell.
 NBGRADER_READS = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST")
@@ -206,6 +206,10 @@ def read_lesson(path: Path, shown: str) -> tuple[Lesson | None, list[Problem]]:
         ]
     try:
         text = path.read_text("utf-8").replace("\r\n", "\n")
+    except OSError as error:
+        return None, [
+            Problem(shown, 1, f"cannot be read: {error.strerror}", "Check who owns the file.")
+        ]
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         return None, [Problem(shown, line, "this is not UTF-8 text", "Save the file as UTF-8.")]
@@ -258,11 +262,11 @@ def _cells(text: str, shown: str, problems: list[Problem]) -> Iterator[Cell]:
         options = metadata.get("nbgrader")
         options = options if isinstance(options, dict) else {}
         label = options.get("grade_id") or metadata.get("name")
+        check = CHECK.fullmatch(read.source.strip()) if read.cell_type == "code" else None
+        if check:
+            label = f"check_{check.group(1)}"
         if isinstance(label, str) and label:
             last, count = label, 1
-        elif read.cell_type == "code" and CHECK.fullmatch(read.source.strip()):
-            label = last = f"check_{CHECK.fullmatch(read.source.strip()).group(1)}"
-            count = 1
         else:
             if not last:
                 problems.append(
@@ -284,7 +288,7 @@ def _cells(text: str, shown: str, problems: list[Problem]) -> Iterator[Cell]:
         quoted = "cell_marker" in metadata and body and len(body[0].strip()) <= 4
         cell = Cell(
             read.cell_type,
-            read.source,
+            read.source.rstrip("\n"),
             start + 1,
             start + 2 + bool(quoted),
             str(label),

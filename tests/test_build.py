@@ -20,6 +20,7 @@ from autograder.course import Course, CourseError
 from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.leaks import leaks
 from autograder.lesson_text import read_lessons
+from autograder.notebooks import STARTUP
 from autograder.releasing import register, release_assignment
 from hopping.cases import Case
 
@@ -227,6 +228,8 @@ NOT_MARKERS = [
     "#### BEGIN SOLUTION",
     "# BEGIN HIDDEN TEST",
     "### BEGIN TESTS",
+    "# start hidden tests",
+    "# --- end hidden tests ---",
     "### BEGIN MARKING SCHEME",
     "x = 1  ### BEGIN SOLUTION",
     "### AUTOTEST x",
@@ -251,7 +254,12 @@ def test_refuses_what_looks_like_a_marker(texts, marker):
 
 
 @pytest.mark.parametrize(
-    "marker", [m for m in NOT_MARKERS if m not in ("### SOLUTION", "### BEGIN TESTS")]
+    "marker",
+    [
+        m
+        for m in NOT_MARKERS
+        if not m.startswith(("### SOLUTION", "### BEGIN TESTS", "# start", "# ---"))
+    ],
 )
 def test_refuses_what_looks_like_a_marker_in_prose(texts, marker):
     edit(texts.lessons / HALVE, "# That was all.", f"# That was all.\n#\n# {marker}")
@@ -446,6 +454,13 @@ def test_a_full_disk_leaves_the_course_as_it_was(course, monkeypatch):
     with pytest.raises(CourseError, match=r"halving\.ipynb: cannot be written: No space left"):
         run_build(course)
     assert tree(course) == before
+
+
+def test_the_pictures_know_the_setting_that_a_build_changes():
+    from hopping.explore import view
+
+    assert "view.STILL" in STARTUP
+    assert view.STILL > 0
 
 
 # --- Leaks -------------------------------------------------------------------------------------
