@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,16 @@ def landscape_groups(seed: int) -> tuple[Group, ...]:
         Group("extreme", "very large and very small exponents", 0.25, extreme_cases(seed + 1)),
         Group("edges", "edge shapes", 0.15, edge_cases(seed + 2)),
     )
+
+
+def only(cases: tuple[Case, ...], *names: str) -> tuple[Case, ...]:
+    """Return the same calls with these arguments alone, for functions that need no query."""
+    return tuple(Case(case.name, {name: case.inputs[name] for name in names}) for case in cases)
+
+
+def only_groups(groups: tuple[Group, ...], *names: str) -> tuple[Group, ...]:
+    """Return the same groups with these arguments alone."""
+    return tuple(replace(group, cases=only(group.cases, *names)) for group in groups)
 
 
 def head_case(name: str, head: Head, beta: float | None = None) -> Case:

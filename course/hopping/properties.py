@@ -49,6 +49,42 @@ def rises_with_the_scores(function: Callable, inputs: Inputs) -> str | None:
     return None
 
 
+def gains_log_2_from_doubling(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a log-sum-exp rises by ln(2)/beta when every token is there twice."""
+    xi, Y, beta = inputs.values()
+    gain = function(xi, np.concatenate([Y, Y]), beta) - function(xi, Y, beta)
+    if _off(gain, np.log(2) / beta, 1e-7):
+        return (
+            f"ln(2)/beta = {show(np.log(2) / beta)} more when every token is there twice; "
+            f"it rose by {show(gain)}"
+        )
+    return None
+
+
+def has_exponential_ratios(function: Callable, inputs: Inputs) -> str | None:
+    """Check that two weights are in the ratio of the exponentials of their scores."""
+    xi, Y, beta = inputs.values()
+    if len(Y) < 2:
+        return None
+    weights, gap = function(xi, Y, beta), beta * float((Y[0] - Y[1]) @ xi)
+    if abs(gap) < 30 and _off(weights[0], weights[1] * np.exp(gap)):
+        return (
+            f"weights with a[0]/a[1] = exp(beta*(s[0]-s[1])) = {show(np.exp(gap))}; "
+            f"it is {show(float(np.divide(weights[0], weights[1])))}"
+        )
+    return None
+
+
+def is_plain_covariance_at_zero(function: Callable, inputs: Inputs) -> str | None:
+    """Check that at xi = 0, where all weights are equal, the curvature is beta times np.cov."""
+    xi, Y, beta = inputs.values()
+    matrix = function(np.zeros(len(xi)), Y, beta)
+    plain = beta * np.atleast_2d(np.cov(Y.T, ddof=0))
+    if np.shape(matrix) != plain.shape or _off(matrix, plain, 1e-7):
+        return "at xi = 0, where all weights are 1/n, beta times the plain covariance of the tokens"
+    return None
+
+
 def ignores_a_common_shift(function: Callable, inputs: Inputs) -> str | None:
     """Check that adding c to every score changes no weight."""
     before = function(*inputs.values())
@@ -302,11 +338,219 @@ def drops_from_apex_to_ground(function: Callable, inputs: Inputs) -> str | None:
     return None
 
 
+def is_even_and_below_the_size(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a function of numbers is 0 at 0, even, and from 0 up to the number's size."""
+    u = inputs["u"]
+    value = np.asarray(function(u))
+    if _off(function(np.zeros(3)), 0.0):
+        return "0 where u is 0"
+    if _off(function(-u), value):
+        return "the same numbers for -u as for u"
+    if np.any(value < -SLACK) or np.any(value > np.abs(u) * (1 + SLACK) + SLACK):
+        return "numbers from 0 up to the size of u"
+    return None
+
+
+def is_even_around_zero(function: Callable, inputs: Inputs) -> str | None:
+    """Check that an energy is 0 at the origin and the same on both sides of it."""
+    xi, Y, beta = inputs.values()
+    middle = function(np.zeros(len(xi)), Y, beta)
+    if _off(middle, 0.0, 1e-7):
+        return f"0 at the origin; {show(middle)} came back"
+    if _off(function(-xi, Y, beta), function(xi, Y, beta), 1e-7):
+        return "the same energy at -xi as at xi"
+    return None
+
+
+def ignores_turned_tokens(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a token may be replaced by its opposite."""
+    xi, Y, beta = inputs.values()
+    turned = np.concatenate([-Y[:1], Y[1:]])
+    if _off(function(xi, turned, beta), function(xi, Y, beta), 1e-7):
+        return "the same answer when the first token y is replaced by -y"
+    return None
+
+
+def is_odd(function: Callable, inputs: Inputs) -> str | None:
+    """Check that the opposite query gets the opposite answer."""
+    xi, Y, beta = inputs.values()
+    if _off(function(-xi, Y, beta), -np.asarray(function(xi, Y, beta))):
+        return "for -xi the opposite of the answer for xi"
+    return None
+
+
+def is_linear(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a query of minus twice the length gets minus twice the answer."""
+    xi, Y, beta = inputs.values()
+    if _off(function(-2 * xi, Y, beta), -2 * np.asarray(function(xi, Y, beta))):
+        return "for -2*xi minus twice the answer for xi"
+    return None
+
+
+def is_quadratic(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a query of minus twice the length gets four times the answer."""
+    xi, Y, beta = inputs.values()
+    if _off(function(-2 * xi, Y, beta), 4 * np.asarray(function(xi, Y, beta))):
+        return "for -2*xi four times the answer for xi"
+    return None
+
+
+def comes_in_opposite_pairs(function: Callable, inputs: Inputs) -> str | None:
+    """Check that centres balance: they add up to the origin, and double with the tokens."""
+    Y = inputs["Y"]
+    centres = np.asarray(function(Y))
+    reach = 1 + float(np.abs(centres).max())
+    if _off(centres.sum(axis=0) / reach, 0.0):
+        return "rows that add up to the origin: with every row its opposite"
+    if _off(np.sum(function(2 * Y) ** 2), 4 * np.sum(centres**2)):
+        return "rows twice as long when every token is twice as long"
+    return None
+
+
+def treats_opposite_corners_alike(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a mask over corners has True in it, and the same for opposite corners."""
+    Y = inputs["Y"]
+    mask = function(Y)
+    if not np.any(mask):
+        return "at least one True: the longest signed sum is a valley"
+    if np.any(mask != mask[::-1]):
+        return "the same for opposite corners: first and last, second and last but one, and so on"
+    if np.any(function(3 * Y) != mask):
+        return "the same mask when every token is three times as long"
+    return None
+
+
+def finds_no_more_valleys_than_places(function: Callable, inputs: Inputs) -> str | None:
+    """Check the order of the two counts, and that there is one valley when beta is small."""
+    Y = inputs["Y"]
+    places, valleys = function(*inputs.values())
+    if not 1 <= valleys <= places <= 2 ** len(Y):
+        return f"1 <= valleys <= places <= 2**n; {show((places, valleys))} came back"
+    beta = 0.5 / max(1.0, float((Y**2).sum()))
+    valleys = function(Y, beta)[1]
+    if valleys != 1:
+        return (
+            f"one valley at beta = {show(beta)}, where the bowl holds everything; "
+            f"{show(valleys)} came back"
+        )
+    return None
+
+
+def falls_straight_from_one(function: Callable, inputs: Inputs) -> str | None:
+    """Check that curvatures ascend, start from 1 at beta = 0, and fall in proportion to it."""
+    Y, beta = inputs.values()
+    values = np.asarray(function(Y, beta))
+    size = 1 + float(np.abs(values).max())
+    if np.any(np.diff(values) < -SLACK * size):
+        return "curvatures in ascending order"
+    if _off(1 - np.asarray(function(Y, 2 * beta)), 2 * (1 - values), SLACK * size):
+        return "curvatures that are 1 at beta = 0 and fall in proportion to beta"
+    return None
+
+
+def scales_like_an_inverse_square(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a beta is positive, and a quarter for tokens of twice the length."""
+    Y = inputs["Y"]
+    beta = function(Y)
+    if not beta > 0:
+        return f"a number above 0; {show(beta)} came back"
+    if _off(function(2 * Y), beta / 4):
+        return "a quarter when every token is twice as long"
+    return None
+
+
+def is_a_bowl_when_hot(function: Callable, inputs: Inputs) -> str | None:
+    """Check that the shape is one of four words, and a bowl when beta is small."""
+    Y = inputs["Y"]
+    words = ("bowl", "trough", "saddle", "dome")
+    shape = function(*inputs.values())
+    if shape not in words:
+        return f"one of the words {', '.join(map(repr, words))}"
+    beta = 0.5 / max(1.0, float((Y**2).sum()))
+    if function(Y, beta) != "bowl":
+        return f"'bowl' at beta = {show(beta)}, which is small enough for these tokens"
+    return None
+
+
+def starts_with_bowls(function: Callable, inputs: Inputs) -> str | None:
+    """Check the shape of a table over betas and numbers of tokens, and its hot rows."""
+    Y, ns, betas = inputs.values()
+    codes = np.asarray(function(Y, ns, betas))
+    if not np.all(np.isin(codes, (0, 1, 2, 3))):
+        return "a table of the numbers 0, 1, 2 and 3"
+    small = 0.5 / max(1.0, float((Y**2).sum())) * np.ones(2)
+    if np.any(np.asarray(function(Y, ns, small)) != 0):
+        return f"bowls (0) in all columns at beta = {show(float(small[0]))}"
+    return None
+
+
+def stays_where_it_settled(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a search from a settled point ends at once, at that point."""
+    x, _, converged = function(*inputs.values())
+    if not converged:
+        return None
+    again, steps, _ = function(*{**inputs, "xi": np.array(x)}.values())
+    if steps > 2 or _off(again, x, 1e-7):
+        return (
+            "a point that stays when the search starts from it; "
+            f"it moved by {show(float(np.abs(again - x).max()))} in {show(steps)} hops"
+        )
+    return None
+
+
+def vanishes_for_one_token(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a number is not negative, and 0 when there is one token only."""
+    xi, Y, beta = inputs.values()
+    value, alone = function(xi, Y, beta), function(xi, Y[:1].copy(), beta)
+    if value < -SLACK:
+        return f"a number that is not negative; {show(value)} came back"
+    if _off(alone, 0.0):
+        return f"0 when the first token is the only one; {show(alone)} came back"
+    return None
+
+
+def ignores_doubled_queries(function: Callable, inputs: Inputs) -> str | None:
+    """Check that an average over queries is the same when every query is there twice."""
+    Q, Y, betas = inputs.values()
+    values = function(Q, Y, betas)
+    if _off(function(np.concatenate([Q, Q]), Y, betas), values, 1e-6):
+        return "the same answer when every query is there twice"
+    if _off(function(Q, Y, betas[::-1].copy()), values[::-1], 1e-6):
+        return "the same numbers in the opposite order for betas in the opposite order"
+    return None
+
+
+def counts_one_valley_when_hot(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a count is 1 when beta is small, and never above the number of starts."""
+    Y, starts = inputs["Y"], inputs["starts"]
+    count = function(*inputs.values())
+    if not 0 <= count <= len(starts):
+        return f"at most {len(starts)}, the number of starts; {show(count)} came back"
+    beta = 0.25 / max(1.0, float((Y**2).sum(axis=1).max()))
+    count = function(Y, beta, starts)
+    if count != 1:
+        return f"1 at beta = {show(beta)}, where there is one valley; {show(count)} came back"
+    return None
+
+
+def vanishes_for_a_constant_step(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a step that leads everywhere to one point leaves no gap."""
+    x = inputs["x"]
+    target = np.arange(1.0, len(x) + 1.0)
+    gap = function(lambda point: target.copy(), x)
+    if not abs(gap) <= SLACK:
+        return f"0 for the step that leads to {show(target)} from anywhere; {show(gap)} came back"
+    return None
+
+
 PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
     rule.__name__: rule
     for rule in (
         between_max_and_log_n,
         rises_with_the_scores,
+        gains_log_2_from_doubling,
+        has_exponential_ratios,
+        is_plain_covariance_at_zero,
         ignores_a_common_shift,
         is_a_distribution,
         lies_in_the_hull,
@@ -330,5 +574,23 @@ PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
         is_at_least_one,
         has_no_negative_part,
         drops_from_apex_to_ground,
+        is_even_and_below_the_size,
+        is_even_around_zero,
+        ignores_turned_tokens,
+        is_odd,
+        is_linear,
+        is_quadratic,
+        comes_in_opposite_pairs,
+        treats_opposite_corners_alike,
+        finds_no_more_valleys_than_places,
+        falls_straight_from_one,
+        scales_like_an_inverse_square,
+        is_a_bowl_when_hot,
+        starts_with_bowls,
+        stays_where_it_settled,
+        vanishes_for_one_token,
+        ignores_doubled_queries,
+        counts_one_valley_when_hot,
+        vanishes_for_a_constant_step,
     )
 }
