@@ -12,7 +12,8 @@ from pathlib import Path
 import nbformat
 
 from autograder.course import Course
-from autograder.lesson_text import INSTRUCTORS_CODE, MARKERS, compact, fragments
+from autograder.lesson_rules import INSTRUCTORS_CODE, compact, fragments
+from autograder.lesson_text import MARKERS
 
 REFERENCE = Path(__file__).parent / "reference"
 # A body this short (white space not counted) may well be written twice by chance.

@@ -1,7 +1,7 @@
-"""Read a lesson's text and refuse, with file, line and reason, what would not build or would leak.
+"""Read a lesson's text as cells, and find, with file, line and reason, what is wrong with it.
 
-A lesson is a Python file in jupytext's percent format. This module turns it into cells and finds
-every problem in it; it writes nothing.
+A lesson is a Python file in jupytext's percent format. What a lesson must keep to towards the
+course's exercises and the other lessons is in `autograder.lesson_rules`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 import jupytext
-
-from autograder.exercise import Exercise
 
 FILE_NAME = re.compile(r"\d\d_[a-z][a-z0-9_]*\.py")
 HEADER = re.compile(r"# %%( |$)")
@@ -45,15 +43,6 @@ LIKE_MARKER = re.compile(
 )
 # What nbgrader itself looks for, anywhere in a line and in any kind of cell.
 NBGRADER_READS = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST")
-
-# Code that belongs to the instructor and has no place in what a learner reads.
-INSTRUCTORS_CODE = re.compile(
-    r"autograder\.reference|\b(?:from|import)\s+autograder\b|hopping\.exam\b|\bexamine\("
-)
-
-# From this many characters on (white space not counted) a line of a solution says so much that
-# it may stand nowhere in a release. Shorter ones, like `return beta * z`, occur by chance.
-TELLING = 20
 
 
 @dataclass(frozen=True, order=True)
@@ -152,45 +141,6 @@ class Lesson:
 def notebook_name(assignment: str) -> str:
     """Return the notebook's name of an assignment: ``lse_gradient`` of ``01_lse_gradient``."""
     return assignment.partition("_")[2]
-
-
-def read_lessons(
-    folder: Path, exercises: Mapping[str, Exercise], shown: Path
-) -> tuple[list[Lesson], list[Problem]]:
-    """Read all lessons of a folder and find all problems in them.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the texts are.
-    exercises : mapping of str to Exercise
-        What is declared.
-    shown : Path
-        Problems name files relative to this folder.
-    """
-    lessons, problems = [], []
-    paths = sorted(p for p in folder.glob("*.py") if not p.name.startswith("."))
-    for path in paths:
-        lesson, found = read_lesson(path, path.relative_to(shown).as_posix())
-        problems += found
-        if lesson:
-            lessons.append(lesson)
-    by_name = {lesson.name for lesson in lessons} | {path.stem for path in paths}
-    for exercise in exercises.values():
-        if exercise.lesson not in by_name:
-            where = (folder / f"{exercise.lesson}.py").relative_to(shown).as_posix()
-            problems.append(
-                Problem(
-                    where,
-                    1,
-                    f"the exercise {exercise.name!r} is declared for a lesson that does not exist",
-                    "Write the lesson or take the declaration out of autograder/exercises.",
-                )
-            )
-    for lesson in lessons:
-        problems += _check_exercises(lesson, exercises)
-    problems += _check_visible(lessons, exercises)
-    return lessons, sorted(set(problems))
 
 
 def read_lesson(path: Path, shown: str) -> tuple[Lesson | None, list[Problem]]:
@@ -501,7 +451,7 @@ def _find_region(cell: Cell, shown: str) -> tuple[Region | None, list[Problem]]:
         elif side == "END" and begin is not None and begin[1] == what:
             region = Region(what, begin[0], i)
             begin = None
-            if _indent(lines[i]) != _indent(lines[region.begin]):
+            if indent(lines[i]) != indent(lines[region.begin]):
                 problems.append(
                     Problem(
                         shown, where, "END is not indented like its BEGIN", "Indent both alike."
@@ -520,7 +470,8 @@ def _find_region(cell: Cell, shown: str) -> tuple[Region | None, list[Problem]]:
     return region, problems
 
 
-def _indent(line: str) -> str:
+def indent(line: str) -> str:
+    """Return the white space that a line begins with."""
     return line[: len(line) - len(line.lstrip())]
 
 
@@ -529,7 +480,7 @@ def after_solution(cell: Cell) -> int | None:
     lines = cell.source.split("\n")
     for i in range(cell.region.end + 1, len(lines)):
         if lines[i].strip():
-            expected = _indent(lines[cell.region.end]) + "raise NotImplementedError"
+            expected = indent(lines[cell.region.end]) + "raise NotImplementedError"
             return i if re.match(re.escape(expected) + r"\b", lines[i]) else None
     return None
 
@@ -566,7 +517,7 @@ def _check_region(cell: Cell, shown: str) -> Iterator[Problem]:
             )
         return
     if cell.solution and cell.kind == "code":
-        inside_function = bool(_indent(cell.source.split("\n")[region.begin]))
+        inside_function = bool(indent(cell.source.split("\n")[region.begin]))
         if inside_function and after_solution(cell) is None:
             yield Problem(
                 shown,
@@ -582,142 +533,3 @@ def _check_region(cell: Cell, shown: str) -> Iterator[Problem]:
             left = re.sub(r"^([%!])", r"# \1", "\n".join(lines), flags=re.MULTILINE)
             advice = "The cell must be whole without its solution, too."
             yield from _check_python(left, shown, cell.first, advice)
-
-
-# --- Exercises and leaks -----------------------------------------------------------------------
-
-
-def _check_exercises(lesson: Lesson, exercises: Mapping[str, Exercise]) -> Iterator[Problem]:
-    """Hold a lesson's stubs and check cells against what is declared for it."""
-
-    def problem(line: int, reason: str, advice: str) -> Problem:
-        return Problem(lesson.path, line, reason, advice)
-
-    stubs = {cell.label: i for i, cell in enumerate(lesson.cells) if cell.solution}
-    checked = set()
-    for i, cell in enumerate(lesson.cells):
-        name = cell.checks
-        if name is None:
-            if cell.kind == "code":
-                yield from _check_stray_checks(cell, lesson)
-            continue
-        checked.add(name)
-        exercise = exercises.get(name)
-        if exercise is None:
-            yield problem(
-                cell.line + 1,
-                f"check({name}): no exercise of this name is declared",
-                f"Declare it in autograder/exercises/{lesson.notebook}.py, or correct the name.",
-            )
-        elif exercise.lesson != lesson.name:
-            yield problem(
-                cell.line + 1,
-                f"check({name}): this exercise belongs to {exercise.lesson}",
-                "Check it there; later lessons use SciPy or hopping instead.",
-            )
-        elif stubs.get(name, i) > i:
-            yield problem(
-                cell.line + 1, f"check({name}) comes before its stub", "Put it after the stub."
-            )
-    for exercise in exercises.values():
-        if exercise.lesson != lesson.name:
-            continue
-        if exercise.name not in stubs:
-            yield problem(
-                1,
-                f"the exercise {exercise.name!r} is declared, but has no stub here",
-                f'Write one with nbgrader={{"grade_id": "{exercise.name}", "solution": true}}, '
-                "or take the declaration out of autograder/exercises.",
-            )
-        elif not _is_stub(lesson.cells[stubs[exercise.name]], exercise.name):
-            yield problem(
-                lesson.cells[stubs[exercise.name]].line,
-                f"this cell does not define the function {exercise.name!r} around its solution",
-                f"Write `def {exercise.name}(…):`, and the markers inside it.",
-            )
-        if exercise.name not in checked:
-            yield problem(
-                lesson.cells[stubs[exercise.name]].line if exercise.name in stubs else 1,
-                f"the exercise {exercise.name!r} is declared, but never checked here",
-                f"Add a cell that holds only check({exercise.name}).",
-            )
-
-
-def _check_stray_checks(cell: Cell, lesson: Lesson) -> Iterator[Problem]:
-    for i, line in enumerate(cell.source.split("\n")):
-        if re.match(r"(\w+\.)?check\(", line):
-            yield Problem(
-                lesson.path,
-                cell.first + i,
-                "a check among other lines makes no check cell",
-                "Put it in a cell of its own that holds nothing else, like check(lse).",
-            )
-
-
-def _is_stub(cell: Cell, name: str) -> bool:
-    """Whether the cell defines the function `name` and has its solution inside it."""
-    if cell.region is None or cell.kind != "code":
-        return True  # reported elsewhere
-    lines = cell.source.split("\n")
-    above = [line for line in lines[: cell.region.begin] if re.match(r"(async )?def ", line)]
-    return bool(
-        above
-        and re.match(rf"def {re.escape(name)}\(", above[-1])
-        and _indent(lines[cell.region.end])
-    )
-
-
-def compact(text: str) -> str:
-    """Return text without white space, so that another layout is still found."""
-    return "".join(text.split())
-
-
-def fragments(hidden: Iterable[str], *, stub: bool) -> list[str]:
-    """Return what of a solution may stand nowhere else, without white space.
-
-    Parameters
-    ----------
-    hidden : iterable of str
-        The lines between the markers.
-    stub : bool
-        Whether it solves an exercise. Then each telling line counts; of other solutions (a plot,
-        a choice) only all lines together, because single ones occur elsewhere with good reason.
-    """
-    lines = [line.strip() for line in hidden]
-    code = [line for line in lines if line and not line.startswith(("#", "import ", "from "))]
-    whole = compact("".join(code))
-    telling = [compact(line) for line in code] if stub else []
-    return [part for part in dict.fromkeys([*telling, whole]) if len(part) >= TELLING]
-
-
-def _check_visible(lessons: list[Lesson], exercises: Mapping[str, Exercise]) -> Iterator[Problem]:
-    """Look in all that a release shows for the instructor's code and for solutions."""
-    secrets = [
-        (part, f"{lesson.path}:{cell.first + cell.region.begin + 1}")
-        for lesson in lessons
-        for cell in lesson.cells
-        if cell.solution and cell.region
-        for part in fragments(cell.hidden(), stub=cell.label in exercises)
-    ]
-    for lesson in lessons:
-        for cell in lesson.cells:
-            visible = cell.visible()
-            for line, text in visible:
-                if INSTRUCTORS_CODE.search(text):
-                    yield Problem(
-                        lesson.path,
-                        line,
-                        "this would put the instructor's code into the release",
-                        "Take it out; the build writes the hidden exam by itself.",
-                    )
-            whole = compact("\n".join(text for _, text in visible))
-            for part, where in secrets:
-                if part not in whole:
-                    continue
-                line = next((n for n, text in visible if part in compact(text)), cell.line)
-                yield Problem(
-                    lesson.path,
-                    line,
-                    f"this shows part of the solution at {where}",
-                    "Show it differently, or leave it out.",
-                )

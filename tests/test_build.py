@@ -19,7 +19,7 @@ from autograder.build import BuildError, build
 from autograder.course import Course, CourseError
 from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.leaks import leaks
-from autograder.lesson_text import read_lessons
+from autograder.lesson_rules import read_lessons
 from autograder.notebooks import STARTUP
 from autograder.releasing import register, release_assignment
 from hopping.cases import Case
