@@ -1,0 +1,170 @@
+"""Write a page for each student and lesson: points, hints, comments, and the notebook as it ran."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import jinja2
+import nbformat
+from markupsafe import Markup
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+
+from autograder import safe_html
+from autograder.course import Course
+from autograder.report import number
+from autograder.results import (
+    MISSING,
+    Result,
+    Score,
+    find_submission,
+    notebook_path,
+    write_whole,
+)
+from hopping.verdict import Verdict
+
+HIDDEN = re.compile(
+    r"^.*BEGIN (HIDDEN TESTS|MARK SCHEME).*\n(.*\n)*?(.*END \1.*(\n|\Z)|\Z)", re.MULTILINE
+)
+
+HINT = re.compile(r"^  hint: (.*)$", re.MULTILINE)
+NOTHING = Markup("")
+
+
+@dataclass
+class Block:
+    """One cell of the page, with what was said about it."""
+
+    body: Markup = NOTHING
+    outputs: list[Markup] = field(default_factory=list)
+    anchor: str = ""
+    score: Score | None = None
+    verdict: str = ""
+    comment: str = ""
+
+
+def write_feedback(course: Course, results: Iterable[Result]) -> list[Path]:
+    """Write ``class/feedback/<student>/<lesson>/<notebook>.html`` for what was handed in.
+
+    The pages need no network and run no script. They show no hidden case.
+
+    Returns
+    -------
+    list of Path
+        The pages, in the order of the results.
+    """
+    pages = []
+    with course.open_gradebook() as gradebook:
+        for result in results:
+            if result.outcome == MISSING:
+                continue
+            pages.append(_page_path(course, result))
+            write_whole(pages[-1], page(course, gradebook, result))
+    return pages
+
+
+def page(course: Course, gradebook: Gradebook, result: Result) -> str:
+    """Return one page's HTML."""
+    verdicts = {verdict.exercise: verdict for verdict in result.verdicts}
+    blocks = []
+    if result.graded:
+        graded = course.autograded / result.student / result.lesson
+        nb = nbformat.read(graded / f"{_page_path(course, result).stem}.ipynb", as_version=4)
+        scores = {score.name: score for score in result.scores}
+        comments = _comments(gradebook, result)
+        blocks = [_block(cell, scores, verdicts, comments) for cell in nb.cells]
+    return _template().render(
+        student="".join(c if c.isprintable() else "?" for c in result.student),
+        lesson=result.lesson,
+        result=result,
+        verdicts=verdicts,
+        blocks=blocks,
+        number=number,
+        remark=_remark,
+        code_style=Markup(safe_html.code_style()),
+    )
+
+
+def visible(source: str) -> str:
+    """Return a cell's source without hidden tests and mark schemes."""
+    return HIDDEN.sub("", source).strip("\n")
+
+
+def _block(
+    cell: NotebookNode,
+    scores: Mapping[str, Score],
+    verdicts: Mapping[str, Verdict],
+    comments: Mapping[str, str],
+) -> Block:
+    grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+    name = grade_id.removeprefix("exam_")
+    score = scores.get(name) if cell.metadata.get("nbgrader", {}).get("grade") else None
+    if cell.metadata.get("nbgrader", {}).get("task"):
+        score = scores.get(name)
+    block = Block(anchor=name if score else "", score=score, comment=comments.get(grade_id, ""))
+    source = visible(cell.source)
+    if cell.cell_type == "markdown":
+        block.body = safe_html.markdown(NotebookNode({**cell, "source": source}))
+    elif cell.cell_type == "code":
+        hides = source != cell.source.strip("\n")
+        block.body = safe_html.code(source) if source.strip() and not hides else NOTHING
+        if hides:
+            # What this cell printed or raised may show the hidden test it ran.
+            verdict = verdicts.get(name)
+            block.verdict = verdict.message.partition("\n")[2] if verdict else _failure(cell)
+        else:
+            block.outputs = [safe_html.output(out) for out in cell.outputs]
+    else:
+        block.body = Markup("<pre>{}</pre>").format(source)
+    return block
+
+
+def _failure(cell: NotebookNode) -> str:
+    """Say that a hidden test raised an error, and of which kind."""
+    names = [out.ename for out in cell.outputs if out.output_type == "error"]
+    if not names:
+        return ""
+    if names[0] == "NameError":
+        return "The cell above it did not define what is asked for (NameError)."
+    return f"The hidden test did not pass ({names[0]})."
+
+
+def _comments(gradebook: Gradebook, result: Result) -> dict[str, str]:
+    submission = find_submission(gradebook, result.student, result.lesson)
+    return {
+        comment.name: comment.comment
+        for notebook in (submission.notebooks if submission else [])
+        for comment in notebook.comments
+        if comment.comment
+    }
+
+
+def _remark(score: Score, verdicts: Mapping[str, Verdict]) -> str:
+    if score.points is None:
+        return "to be graded by hand"
+    if score.manual:
+        return "graded by hand"
+    hint = HINT.search(verdicts[score.name].message) if score.name in verdicts else None
+    return hint.group(1) if hint else ""
+
+
+def _page_path(course: Course, result: Result) -> Path:
+    folder = course.feedback / result.student / result.lesson
+    if (course.source / result.lesson).is_dir():
+        return folder / f"{notebook_path(course, result.student, result.lesson).stem}.html"
+    return folder / "feedback.html"
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("autograder", "."),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("feedback.html")
