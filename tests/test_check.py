@@ -101,12 +101,14 @@ def divides_by_zero(xi, Y, beta):
         ("lse", lambda xi, Y, beta: np.array([right(xi, Y, beta)]), "an array of shape (1,)"),
         ("lse", lambda xi, Y, beta: np.nan, "nan"),
         ("lse", lambda xi, Y, beta: np.float32(right(xi, Y, beta)), "too few digits"),
-        ("lse", changes_input, "xi changed by the call"),
-        ("lse", keeps_state(), "another answer when called again"),
+        ("lse", changes_input, "xi changed during the call"),
+        ("lse", keeps_state(), "another answer when it was made again"),
         ("lse", divides_by_zero, "ZeroDivisionError"),
         ("lse", divides_by_zero, "return 1 // 0"),
         ("lse", lambda xi, Y: 0.0, "TypeError"),
         ("lse", lambda xi, Y, beta: (n for n in xi), "a generator"),
+        ("lse", lambda xi, Y, beta: Y @ Y, "xi (2,), Y (3, 2)"),
+        ("lse", lambda xi, Y, beta: {1}, "a set"),
         ("attention_weights", lambda xi, Y, beta: list(weights(xi, Y, beta)), "a list"),
         ("attention_weights", lambda xi, Y, beta: 1.0, "the single number 1"),
         ("attention_weights", lambda xi, Y, beta: weights(xi, Y, beta)[:, None], "(3, 1)"),
@@ -156,6 +158,37 @@ def test_not_written_is_not_called_wrong():
     text = message("lse", stub)
     assert "not written yet" in text
     assert "not right" not in text
+
+
+def unwritten(xi, Y, beta):
+    raise NotImplementedError
+
+
+def test_a_function_that_calls_an_unwritten_one_is_not_blamed():
+    text = message("lse_grad", lambda xi, Y, beta: unwritten(xi, Y, beta) @ Y)
+    assert "lse_grad: it calls unwritten, which is not written yet" in text
+
+
+def test_a_wrong_function_that_is_called_is_pointed_at():
+    namespace = {"np": np}
+    code = "def attention_weights(xi, Y, beta): return np.ones(len(Y))\n"
+    code += "def lse_grad(xi, Y, beta): return attention_weights(xi, Y, beta) @ Y\n"
+    exec(code, namespace)
+    with pytest.raises(AssertionError, match="first look at attention_weights"):
+        checking.check(namespace["lse_grad"])
+
+
+def test_what_was_expected_belongs_to_the_call_that_is_shown():
+    text = message("lse", lambda xi, Y, beta: right(xi, Y, beta) ** 2)
+    call = next(line for line in text.splitlines() if "called with" in line)
+    expected = next(line for line in text.splitlines() if "expected" in line)
+    assert "xi = [0.75, -0.5]" in call
+    assert "0.6875" in expected, "the largest score of this very call"
+
+
+def test_an_expectation_that_holds_is_not_held_against_the_learner():
+    text = message("lse", lambda xi, Y, beta: right(xi, Y, beta) - 1e-4)
+    assert "off by 1e-04" in text
 
 
 def test_an_endless_loop_is_given_up():

@@ -28,12 +28,20 @@ def test_pick_refuses_what_no_option_fits():
         pick(0.0, a=1.0, b=-1.0)
 
 
+def test_nothing_measured_is_not_a_score():
+    def unwritten():
+        raise NotImplementedError
+
+    assert "Nothing can be measured yet" in reveal({"q1": "a"}, {"q1": unwritten}).closing
+
+
 def test_commit_asks_for_every_choice_and_not_for_right_ones():
     assert "2 predictions" in commit({"q1": "d", "q2": " A "}, 2)
     with pytest.raises(AssertionError, match="q2, q3"):
         commit({"q1": "a", "q2": "", "q3": "x"}, 3)
-    with pytest.raises(AssertionError, match="q2"):
+    with pytest.raises(AssertionError, match="q2") as caught:
         commit({"q1": "a", "q2": None}, 2)
+    assert len(caught.value._render_traceback_()) == 1
 
 
 def test_check_answers_counts_right_and_open_ones():
@@ -42,7 +50,9 @@ def test_check_answers_counts_right_and_open_ones():
     assert "1 of 2 right" in text
     assert "✓" in text
     assert "✗" in text
-    assert "1 not answered" in str(check_answers({"w1": "b"}, measured))
+    open_one = check_answers({"w1": "(b)"}, measured)
+    assert "1 of 2 right. 1 not answered" in open_one.closing
+    assert open_one.rows[1] == ("w2", "", "", "answer first")
 
 
 def test_reveal_leaves_open_what_cannot_be_measured_yet():
@@ -52,5 +62,6 @@ def test_reveal_leaves_open_what_cannot_be_measured_yet():
     comparison = reveal({"q1": "a", "q2": "b"}, {"q1": unwritten, "q2": lambda: pick(2, a=1, b=2)})
     assert "not measured yet" in str(comparison)
     assert comparison.rows[1][:3] == ("q2", "b", "b")
-    assert "You predicted 1 of 2" in comparison.closing
+    assert "You predicted 1 of 1." in comparison.closing
+    assert "1 cannot be measured yet" in comparison.closing
     assert "<table>" in comparison._repr_html_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,9 +11,14 @@ from scipy.special import logsumexp
 from scipy.special import softmax as scipy_softmax
 
 from autograder.exercise import Alternative, Exercise, Group, Misconception
-from autograder.exercises._cases import PUBLIC, landscape_groups, random_landscape
+from autograder.exercises._cases import (
+    PUBLIC,
+    landscape_case,
+    landscape_groups,
+    random_landscape,
+)
 from autograder.reference import lse_gradient as ref
-from autograder.reference.fixtures import FIXTURES, A, B, C, G
+from autograder.reference.fixtures import FIXTURES, A, B, C, G, Landscape
 from hopping.cases import Case, Function
 
 LESSON = "01_lse_gradient"
@@ -78,7 +84,7 @@ LSE = Exercise(
     reference=ref.lse,
     examples=PUBLIC,
     groups=landscape_groups(101),
-    properties=("between_max_and_log_n", "rises_with_the_scores"),
+    properties=("between_max_and_log_n", "rises_with_the_scores", "gains_log_2_from_doubling"),
     misconceptions=(
         Misconception(
             "no-1-over-beta",
@@ -182,7 +188,7 @@ WEIGHTS = Exercise(
     reference=ref.attention_weights,
     examples=PUBLIC,
     groups=landscape_groups(201),
-    properties=("is_a_distribution", "ignores_a_common_shift"),
+    properties=("is_a_distribution", "ignores_a_common_shift", "has_exponential_ratios"),
     misconceptions=(
         Misconception("no-max-subtraction", "nan at large beta: what overflows?", _weights_naive),
         Misconception(
@@ -351,11 +357,10 @@ def _fd_in_place(f, xi, h=1e-5):
     return gradient
 
 
-def _fd_fourth_order(f, xi, h=1e-5):
-    # A longer formula with a longer step is at least as good a judge.
-    h = 1e-3
-    values = [[f(xi + k * e) for k in (-2, -1, 1, 2)] for e in _steps(xi, h)]
-    return np.array(values) @ np.array([1, -8, 8, -1]) / (12 * h)
+def _fd_all_points_first(f, xi, h=1e-5):
+    points = np.concatenate([xi + _steps(xi, h), xi - _steps(xi, h)])
+    above, below = np.split(np.array([f(point) for point in points]), 2)
+    return (above - below) / (2 * h)
 
 
 def _fd_with_real_width(f, xi, h=1e-5):
@@ -374,8 +379,19 @@ def _energy(xi, Y, beta):
     return xi @ xi / 2 - ref.lse(xi, Y, beta)
 
 
-def _fd_case(name, f, xi):
-    return Case(name, {"f": f, "xi": np.array(xi, dtype=float)})
+def _fd_case(name, f, xi, **h):
+    return Case(name, {"f": f, "xi": np.array(xi), **h})
+
+
+def _fd_forgetting_its_argument(f, xi, h=1e-5):
+    return ref.fd_grad(f, xi, 1e-5)
+
+
+def _fd_in_whole_numbers(f, xi, h=1e-5):
+    gradient = np.zeros_like(xi)
+    for j, e in enumerate(_steps(xi, h)):
+        gradient[j] = (f(xi + e) - f(xi - e)) / (2 * h)
+    return gradient
 
 
 _RNG = np.random.default_rng(401)
@@ -388,9 +404,11 @@ FD_GRAD = Exercise(
     expects="an array like xi that agrees with the derivative to about 1e-8 in every coordinate",
     reference=ref.fd_grad,
     examples=(
-        _fd_case("product", Function("product"), [1, 2]),
+        _fd_case("product", Function("product"), [1.0, 2.0]),
         _fd_case("sines", Function("sines"), [0.25, -0.75, 0.5]),
         _fd_case("exponential", Function("exponential"), [0.5, 0.25]),
+        _fd_case("long step", Function("sines"), [0.5, 0.25], h=0.5),
+        _fd_case("whole numbers", Function("sines"), [1, -2]),
     ),
     groups=(
         Group(
@@ -417,6 +435,8 @@ FD_GRAD = Exercise(
                 _fd_case("one dimension", _at(G), G.xi),
                 _fd_case("a line", _at(C), C.xi),
                 _fd_case("many coordinates", lambda x: float(np.cos(x).sum()), np.arange(6) / 4),
+                _fd_case("long step", Function("sines"), [0.75, -0.5], h=0.25),
+                _fd_case("whole numbers", _at(A), [1, 2]),
             ),
         ),
     ),
@@ -434,7 +454,7 @@ FD_GRAD = Exercise(
         ),
         Misconception(
             "perturbation-accumulates",
-            "Is x restored after each coordinate?",
+            "Is x restored after each coordinate? Work on a copy.",
             _fd_accumulating,
         ),
         Misconception(
@@ -447,10 +467,16 @@ FD_GRAD = Exercise(
             "Truncation error grows like h squared.",
             lambda f, xi, h=1e-2: ref.fd_grad(f, xi, h),
         ),
+        Misconception("ignores-h", "h is an argument.", _fd_forgetting_its_argument),
+        Misconception(
+            "cut-to-whole-numbers",
+            "Which type has the array that you fill, when xi holds whole numbers?",
+            _fd_in_whole_numbers,
+        ),
     ),
     alternatives=(
         Alternative("in-place-and-restored", _fd_in_place),
-        Alternative("fourth-order", _fd_fourth_order),
+        Alternative("all-points-first", _fd_all_points_first),
         Alternative("real-width", _fd_with_real_width),
         Alternative(
             "comprehension",
@@ -501,15 +527,33 @@ def _token_by_token(xi, Y, beta):
     return beta * (np.diag(a) - np.outer(a, a))
 
 
+def _far_tokens(distance):
+    Y = np.array([[1.0, 0.5], [-0.5, 1.25], [0.25, -1.0]]) + distance
+    return Landscape(np.array([0.5, -0.5]), Y, 1.0)
+
+
+_HESSIAN_GROUPS = tuple(
+    replace(group, cases=(*group.cases, landscape_case("far away", _far_tokens(4e5))))
+    if group.name == "extreme"
+    else group
+    for group in landscape_groups(501)
+)
+
+
+def _second_moment_minus_square(xi, Y, beta):
+    mean = ref.lse_grad(xi, Y, beta)
+    return beta * (_covariance(xi, Y, 1.0, 0.0) - np.outer(mean, mean))
+
+
 HESSIAN = Exercise(
     name="lse_hessian",
     lesson=LESSON,
     points=3.0,
     expects="a symmetric (d, d) array without negative eigenvalues; 0 where one token is alone",
     reference=ref.lse_hessian,
-    examples=PUBLIC,
-    groups=landscape_groups(501),
-    properties=("is_a_covariance",),
+    examples=(*PUBLIC, landscape_case("far away", _far_tokens(3e5))),
+    groups=_HESSIAN_GROUPS,
+    properties=("is_a_covariance", "is_plain_covariance_at_zero"),
     misconceptions=(
         Misconception(
             "beta-missing",
@@ -567,6 +611,19 @@ def _scale(grad, xi):
 def gradcheck(f, grad, xi):
     """Return whether `grad` is the gradient of `f` at `xi`, by a sweep of step sizes."""
     return bool(min(_errors(f, grad, xi, _SWEEP)) <= 1e-6 * _scale(grad, xi))
+
+
+def _gradcheck_of_lengths(f, grad, xi):
+    lengths = [np.linalg.norm(ref.fd_grad(f, xi, h)) for h in _SWEEP]
+    return bool(
+        np.abs(np.array(lengths) - np.linalg.norm(grad(xi))).min() < 1e-6 * _scale(grad, xi)
+    )
+
+
+def _gradcheck_purely_relative(f, grad, xi):
+    with np.errstate(all="ignore"):
+        errors = np.array(_errors(f, grad, xi, _SWEEP)) / np.abs(grad(xi)).max()
+    return bool(errors.min() <= 1e-6)
 
 
 def _by_complex_step(f, grad, xi):
@@ -628,6 +685,7 @@ _TRUE_GRADIENTS = tuple(
 )
 
 _E = FIXTURES["E"]
+_FLAT = _project_case("bottom", lambda x: float(x @ x) / 2, np.copy, np.zeros(3))
 _BOWL = _project_case("bowl", lambda x: float(x @ x) / 2, np.copy, [12345.678, -23456.789])
 
 GRADCHECK = Exercise(
@@ -640,12 +698,15 @@ GRADCHECK = Exercise(
         _project_case("right", Function("sines"), Function("sines_gradient"), [0.25, -0.75, 0.5]),
         _project_case("doubled", Function("sines"), Function("sines_doubled"), [0.25, -0.75, 0.5]),
         _project_case("last", Function("sines"), Function("sines_last_wrong"), [0.25, -0.75, 0.5]),
+        _project_case("negated", Function("sines"), Function("sines_negated"), [0.25, -0.75, 0.5]),
+        _project_case("slightly off", Function("sines"), Function("sines_off"), [0.25, -0.75, 0.5]),
+        _project_case("flat", Function("product"), Function("flat"), [0.0, 0.0]),
         _project_case(
             "large", Function("exponential"), Function("exponential_gradient"), [12.0, 15.0]
         ),
     ),
     groups=(
-        Group("right", "passes right gradients", 0.4, _TRUE_GRADIENTS),
+        Group("right", "passes right gradients", 0.4, (*_TRUE_GRADIENTS, _FLAT)),
         Group(
             "mutants",
             "fails wrong gradients",
@@ -675,6 +736,21 @@ GRADCHECK = Exercise(
             "first-coordinate-only",
             "A gradient can be right in one coordinate and wrong in another.",
             lambda f, grad, xi: bool(abs(ref.fd_grad(f, xi)[0] - grad(xi)[0]) < 1e-6),
+        ),
+        Misconception(
+            "compares-lengths",
+            "Two vectors of one length can point in opposite directions.",
+            _gradcheck_of_lengths,
+        ),
+        Misconception(
+            "too-forgiving",
+            "An error of a thousandth is no rounding error.",
+            lambda f, grad, xi: bool(min(_errors(f, grad, xi, _SWEEP)) <= 1e-2 * _scale(grad, xi)),
+        ),
+        Misconception(
+            "nothing-for-zero",
+            "What do you divide by where the gradient is 0?",
+            _gradcheck_purely_relative,
         ),
         Misconception(
             "absolute-tolerance-only",

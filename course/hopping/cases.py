@@ -20,6 +20,9 @@ FORMULAS: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
     "sines": ("f(x) = sum(sin(3*x))", lambda x: np.sum(np.sin(3 * x))),
     "sines_gradient": ("grad(x) = 3*cos(3*x)", lambda x: 3 * np.cos(3 * x)),
     "sines_doubled": ("grad(x) = 6*cos(3*x)", lambda x: 6 * np.cos(3 * x)),
+    "sines_negated": ("grad(x) = -3*cos(3*x)", lambda x: -3 * np.cos(3 * x)),
+    "sines_off": ("grad(x) = 3*cos(3*x) + 0.001", lambda x: 3 * np.cos(3 * x) + 1e-3),
+    "flat": ("grad(x) = 0 in every coordinate", np.zeros_like),
     "sines_last_wrong": ("grad(x) = 3*cos(3*x), 0.5 more in the last coordinate", _last_off),
     "exponential": ("f(x) = exp(sum(x)/2)", lambda x: np.exp(np.sum(x) / 2)),
     "exponential_gradient": (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -65,7 +65,11 @@ def check(function: Callable[..., Any]) -> Verdict:
     stored = load_stored(name_of(function, set(stored_names())))
     verdict = judge_check(stored, function)
     if not verdict.passed:
-        raise CheckFailed(verdict)
+        helpers = _unfinished_help(function)
+        if helpers:
+            note = f"\n  first look at {helpers}, which this calls and which fails its own check"
+            verdict = replace(verdict, message=verdict.message + note)
+        raise CheckFailed(verdict.message)
     return verdict
 
 
@@ -166,27 +170,39 @@ def judge_check(stored: Stored, function: Callable[..., Any]) -> Verdict:
     faults = [find_fault(o, r, *how) for o, r in zip(outcomes, rights, strict=True)]
     first = next((i for i, fault in enumerate(faults) if fault), None)
     if first is None:
-        failed = _failed_property(stored, function)
+        failed = _failed_property(stored, function, (*stored.examples, *_draws(stored)))
         if failed is None:
             return Verdict(stored.name, True, _praise(stored, outcomes))
         example, sentence = failed
-        message = describe(stored.name, example, Fault("value", "another answer"), sentence)
+        fault = Fault("value", "an answer without a property it must have")
+        message = describe(stored.name, example, fault, sentence)
         return Verdict(stored.name, False, message)
-    fault = faults[first]
+    example, fault = stored.examples[first], faults[first]
     wrong = recognise(outcomes, faults, stored.wrongs, *how)
     expected = stored.expects
     if fault.layer == "value" and wrong is None:
-        failed = _failed_property(stored, function)
-        expected = failed[1] if failed else expected
-    message = describe(
-        stored.name, stored.examples[first], fault, expected, wrong.hint if wrong else None
-    )
+        failed = _failed_property(stored, function, [example])
+        expected = failed[1] if failed else f"{expected}.\nThat may hold, but the value is off"
+    message = describe(stored.name, example, fault, expected, wrong.hint if wrong else None)
     return Verdict(stored.name, False, message, wrong.slug if wrong else None)
 
 
-def _failed_property(stored: Stored, function: Callable[..., Any]) -> tuple[Example, str] | None:
+def _unfinished_help(function: Callable[..., Any]) -> str:
+    """Name the exercises that `function` calls and that do not pass their own check."""
+    code, bound = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    called = [name for name in getattr(code, "co_names", ()) if name in stored_names()]
+    return " and ".join(
+        name
+        for name in called
+        if callable(bound.get(name)) and not judge_check(load_stored(name), bound[name]).passed
+    )
+
+
+def _failed_property(
+    stored: Stored, function: Callable[..., Any], examples: Sequence[Example]
+) -> tuple[Example, str] | None:
     """Return the first inputs on which a property fails, with the sentence that says so."""
-    for example in (*stored.examples, *_draws(stored)):
+    for example in examples:
         for name in stored.properties:
             try:
                 with quiet(), time_limit(CALL_SECONDS):

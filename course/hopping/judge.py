@@ -14,6 +14,9 @@ from hopping.observe import Outcome
 Tolerance = float | tuple[float, ...]
 
 
+NEARLY = "nearly right, so look for a loss of digits (a difference of large numbers, a step h)"
+
+
 @dataclass(frozen=True)
 class Wrong:
     """A known wrong answer: its slug, its hint, and what it does on each example."""
@@ -45,7 +48,8 @@ def find_fault(
 ) -> Fault | None:
     """Return the first fault of one call, or None.
 
-    The layers, in order: not attempted, raised, type, shape, not finite, value, side effects.
+    The layers, in order: not attempted (in which function), raised, type, shape, not finite,
+    value, side effects.
 
     Parameters
     ----------
@@ -60,7 +64,7 @@ def find_fault(
         Whether the rows of an answer may come in any order.
     """
     if outcome.raised == "NotImplementedError":
-        return Fault("not attempted", "not written yet")
+        return Fault("not attempted", outcome.raised_in)
     if outcome.raised == "TimeIsUp":
         return Fault("raised", f"{outcome.detail}: does a loop never end?")
     if outcome.raised:
@@ -107,19 +111,32 @@ def recognise(
     return best
 
 
+LABELS = {
+    "raised": "it raised",
+    "changes its input": "but",
+    "shares memory": "but",
+    "not repeatable": "but",
+}
+
+
 def describe(
     name: str, example: Example, fault: Fault, expected: str, hint: str | None = None
 ) -> str:
     """Return the message for one fault: the call, what came back, the promise, one hint."""
     if fault.layer == "not attempted":
+        if fault.words and fault.words != name:
+            return f"{name}: it calls {fault.words}, which is not written yet. Write that first."
         return f"{name}: not written yet. Replace `raise NotImplementedError` by your own code."
-    lines = [f"{name}: not right yet.", f"  called with  {show_call(example.inputs)}"]
-    came_back = fault.words.replace("\n", "\n" + " " * 15)
-    lines.append(f"  {'it raised' if fault.layer == 'raised' else 'came back':11}  {came_back}")
-    lines.append(f"  {'expected':11}  {expected}")
+    rows = [("called with", show_call(example.inputs))]
+    rows.append((LABELS.get(fault.layer, "came back"), fault.words))
+    shapes = [f"{k} {v.shape}" for k, v in example.inputs.items() if isinstance(v, np.ndarray)]
+    if fault.layer == "raised" and shapes:
+        rows.append(("shapes", ", ".join(shapes)))
+    rows.append(("expected", expected))
     if hint:
-        lines.append(f"  {'hint':11}  {hint}")
-    return "\n".join(lines)
+        rows.append(("hint", hint))
+    lines = [f"  {label:11}  {words}".replace("\n", "\n" + " " * 15) for label, words in rows]
+    return "\n".join([f"{name}: not right yet.", *lines])
 
 
 def _container(outcome: Outcome) -> str:
@@ -169,7 +186,7 @@ def _value_fault(
 def _near_miss(shown: np.ndarray, given: np.ndarray, target: np.ndarray) -> str:
     """Show what came back; when it is nearly right, with enough digits and how far it is off."""
     if given.dtype.kind == "f" and np.allclose(given, target, rtol=1e-3, atol=1e-3):
-        return f"{show(shown, 12)}, off by {np.abs(given - target).max():.0e} at most"
+        return f"{show(shown, 12)}, off by {np.abs(given - target).max():.0e}: {NEARLY}"
     return show(shown)
 
 
@@ -185,13 +202,13 @@ def _exact_fault(
 
 def _side_effect(outcome: Outcome) -> Fault | None:
     if outcome.changed:
-        words = f"{' and '.join(outcome.changed)} changed by the call: work on a copy"
+        words = f"{' and '.join(outcome.changed)} changed during the call: work on a copy"
         return Fault("changes its input", words)
     if outcome.shares:
-        words = f"an array that shares memory with {outcome.shares}: return a new one"
+        words = f"the answer shares memory with {outcome.shares}: return a new array"
         return Fault("shares memory", words)
     if not outcome.repeats:
-        return Fault("not repeatable", "another answer when called again with the same inputs")
+        return Fault("not repeatable", "the same call gave another answer when it was made again")
     return None
 
 
@@ -211,7 +228,7 @@ def _promise(right: Any) -> str:
 def _named(kind: str) -> str:
     if kind == "NoneType":
         return "nothing (None): is a `return` missing?"
-    return f"a {kind}"
+    return f"an {kind}" if kind[:1] in "aeiou" else f"a {kind}"
 
 
 def _close(given: np.ndarray, target: np.ndarray, tolerance: float) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import io
 import linecache
 import math
+import os
 import signal
 import threading
 import traceback
@@ -19,6 +20,7 @@ import numpy as np
 from hopping.cases import Case
 
 CALL_SECONDS = 5.0
+OURS = os.path.dirname(__file__)
 DEPTH = 8  # of tuples within tuples that are looked into
 # After these no further call is made. A process can only end where it is not the learner's own.
 FINAL = ("TimeIsUp", "NotImplementedError", "ProcessEnded")
@@ -38,6 +40,8 @@ class Outcome:
         Name of the exception's class, "" if none was raised.
     detail : str
         The exception's message and the learner's line that raised it.
+    raised_in : str
+        The learner's function whose line raised it.
     changed : tuple of str
         Names of the inputs that were not bit-identical after the call.
     shares : str
@@ -52,6 +56,7 @@ class Outcome:
     kind: str = "NoneType"
     raised: str = ""
     detail: str = ""
+    raised_in: str = ""
     changed: tuple[str, ...] = ()
     shares: str = ""
     repeats: bool = True
@@ -132,7 +137,8 @@ def observe(
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return Outcome(raised=type(error).__name__, detail=_where(error), noisy=noisy)
+        detail, raised_in = _where(error)
+        return Outcome(raised=type(error).__name__, detail=detail, raised_in=raised_in, noisy=noisy)
     changed = tuple(name for name in inputs if not _identical(given[name], inputs[name]))
     shares = next((name for name, value in given.items() if _overlap(result, value)), "")
     return Outcome(
@@ -243,18 +249,15 @@ def _bounded(number: int) -> int | float:
         return math.inf if number > 0 else -math.inf
 
 
-def _where(error: BaseException) -> str:
-    """Return the exception's message and the last line of the learner's own code behind it."""
-    lines = []
+def _where(error: BaseException) -> tuple[str, str]:
+    """Return the message with the learner's line behind it, and the function it is in."""
     try:
         message = str(error)
     except Exception:  # an exception of the learner's own can fail to say what it is
         message = ""
-    if message:
-        lines.append(message)
+    lines = [message] if message else []
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename != __file__ and "site-packages" not in frame.filename:
+        if not frame.filename.startswith(OURS) and "site-packages" not in frame.filename:
             code = linecache.getline(frame.filename, frame.lineno or 0).strip()
-            lines.append(f"line {frame.lineno} of {frame.name}: {code}")
-            break
-    return "\n".join(lines)
+            return "\n".join([*lines, f"line {frame.lineno} of {frame.name}: {code}"]), frame.name
+    return "\n".join(lines), ""

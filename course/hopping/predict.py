@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hopping.cases import show
+from hopping.verdict import CheckFailed
 
 Option = float | str
 
@@ -105,8 +106,8 @@ def commit(prediction: Mapping[str, str], questions: int) -> str:
 
     Raises
     ------
-    AssertionError
-        Naming the questions without a choice of a, b, c or d.
+    CheckFailed
+        An AssertionError naming the questions without a choice of a, b, c or d.
     """
     open_ones = [
         name
@@ -114,7 +115,7 @@ def commit(prediction: Mapping[str, str], questions: int) -> str:
         if _letter(prediction.get(name)) not in ("a", "b", "c", "d")
     ]
     if open_ones:
-        raise AssertionError(
+        raise CheckFailed(
             f"Choose a, b, c or d for {', '.join(open_ones)}, then run the prediction cell and "
             "this one again. A wrong guess costs nothing."
         )
@@ -125,8 +126,11 @@ def check_answers(
     answers: Mapping[str, str], measured: Mapping[str, Callable[[], Measured]]
 ) -> Comparison:
     """Check warm-up answers at once, each against a measurement made now."""
-    rows = _rows(answers, measured)
-    right = sum(choice == letter for _, choice, letter, _ in rows)
+    rows = tuple(
+        (name, choice, letter if choice else "", value if choice else "answer first")
+        for name, choice, letter, value in _rows(answers, measured)
+    )
+    right = sum(choice == letter for _, choice, letter, _ in rows if choice)
     missing = sum(not choice for _, choice, _, _ in rows)
     closing = f"{right} of {len(rows)} right."
     if missing:
@@ -150,8 +154,13 @@ def reveal(
         function which is not written yet leaves its row open.
     """
     rows = _rows(prediction, measured)
-    right = sum(choice == letter for _, choice, letter, _ in rows if letter)
-    closing = f"You predicted {right} of {len(rows)}. A wrong prediction marks what to remember."
+    known = [(choice, letter) for _, choice, letter, _ in rows if letter]
+    right = sum(choice == letter for choice, letter in known)
+    closing = f"You predicted {right} of {len(known)}. A wrong prediction marks what to remember."
+    if 0 < len(known) < len(rows):
+        closing += f" {len(rows) - len(known)} cannot be measured yet."
+    if not known:
+        closing = "Nothing can be measured yet: write your functions, then run this cell again."
     return Comparison(rows, closing)
 
 
@@ -171,7 +180,7 @@ def _rows(
 
 
 def _letter(choice: object) -> str:
-    return choice.strip().lower() if isinstance(choice, str) else ""
+    return choice.strip(" ().").lower() if isinstance(choice, str) else ""
 
 
 def _words(value: Option) -> str:

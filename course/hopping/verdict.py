@@ -57,11 +57,7 @@ class Verdict:
 
 
 class CheckFailed(AssertionError):
-    """A check that did not pass; a notebook shows its message without a stack of our own code."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.message)
-        self.verdict = verdict
+    """Something is not as it should be; a notebook shows the message without our own code."""
 
     def _render_traceback_(self) -> list[str]:
-        return self.verdict.message.splitlines()
+        return str(self).splitlines()

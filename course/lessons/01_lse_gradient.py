@@ -1,8 +1,9 @@
 # %% [markdown] name="challenge"
 # # 1 · The softmax average is a gradient
 #
-# An attention head gives every token a weight with a softmax, and then averages the tokens with
-# those weights. It looks like a recipe. **Is that average the gradient of something?** If it is,
+# A language model reads a text as **tokens**; here a token is simply a vector. An **attention
+# head** is the part that looks back: for a vector called the query, it gives every token a weight
+# with a softmax, and then averages the tokens with those weights. It looks like a recipe. **Is that average the gradient of something?** If it is,
 # attention is a step on a landscape, and the rest of this course is a walk on it.
 #
 # When you are done you can
@@ -12,7 +13,7 @@
 # - differentiate a function numerically, and know how far to trust the result,
 # - judge any gradient anybody gives you, including your own.
 #
-# **Time** about 100 minutes. **You need** NumPy arrays, `@`, and partial derivatives.
+# **Time** about two hours. **You need** NumPy arrays, `@`, and partial derivatives.
 # Nothing from a later lesson.
 #
 # Run each cell with Shift + Enter, from top to bottom. Where it says
@@ -28,18 +29,18 @@ from hopping import check, check_answers, commit, draw, explore, pick, reveal
 # Three things this lesson leans on. Write a letter for each, then run both cells. *(3 minutes)*
 #
 # **w1.** The slope of $\ln(1 + e^x)$ at $x = 0$ is\
-# (a) 0 · (b) 0.5 · (c) 1 · (d) 0.6931.
+# (a) 0 · (b) 0.6931 · (c) 0.5 · (d) 1.
 #
 # **w2.** `Y` has shape `(3, 2)` and `xi` has shape `(2,)`. Then `Y @ xi` has shape\
 # (a) `(2,)` · (b) `(3,)` · (c) `(3, 1)` · (d) none, it is an error.
 #
 # **w3.** In NumPy, `np.exp(1000.0)` is\
-# (a) a very large number · (b) inf · (c) 0 · (d) nan.
+# (a) inf · (b) a very large number · (c) 0 · (d) nan.
 
 # %% nbgrader={"grade_id": "warm_up_answers", "solution": true}
 answers = {"w1": "", "w2": "", "w3": ""}
 ### BEGIN SOLUTION
-answers = {"w1": "b", "w2": "b", "w3": "b"}
+answers = {"w1": "c", "w2": "b", "w3": "a"}
 ### END SOLUTION
 
 # %% name="warm_up_check"
@@ -49,11 +50,11 @@ check_answers(
     answers,
     {
         "w1": lambda: pick((np.log1p(np.exp(1e-6)) - np.log1p(np.exp(-1e-6))) / 2e-6,
-                           a=0, b=0.5, c=1, d=0.6931),
+                           a=0, b=0.6931, c=0.5, d=1),
         "w2": lambda: pick(str((np.ones((3, 2)) @ np.ones(2)).shape),
                            a="(2,)", b="(3,)", c="(3, 1)", d="none, it is an error"),
         "w3": lambda: pick(str(large),
-                           a="a very large number", b="inf", c="0", d="nan"),
+                           a="inf", b="a very large number", c="0", d="nan"),
     },
 )  # fmt: skip
 
@@ -129,7 +130,8 @@ commit(prediction, questions=5)
 #
 # $$\nabla^2 \mathrm{lse}(\xi) = \beta \sum_\tau a_\tau\, (y_\tau - m)^\top (y_\tau - m):$$
 #
-# β times the covariance of the tokens under the weights. A covariance has no negative eigenvalue,
+# β times the covariance of the tokens under the weights. (A token is a row, so
+# $(y - m)^\top (y - m)$ is a $(d, d)$ table of products, an outer product.) A covariance has no negative eigenvalue,
 # so **lse is convex**: it curves upwards, or not at all.
 
 # %% [markdown] name="by_hand"
@@ -158,7 +160,7 @@ picture
 #
 # Five functions. After each one, `check(...)` tells you at once what is wrong and what to think
 # about. Arrays that you are given must not be changed; what you return must be a new array or
-# number. Everything is compared to about nine digits.
+# number. Numbers are compared to about nine digits, those of `fd_grad` to eight.
 
 # %% [markdown] name="practice_lse"
 # ### 1. `lse`: the soft maximum *(12 minutes)*
@@ -198,16 +200,16 @@ def lse(xi: np.ndarray, Y: np.ndarray, beta: float) -> float:
 check(lse)
 
 # %% [markdown] name="practice_fd"
-# ### 2. `fd_grad`: a judge for gradients *(15 minutes)*
+# ### 2. `fd_grad`: a judge for gradients *(10 minutes)*
 #
 # Before you write a formula for a gradient, build something that can judge it. Step a little to
 # both sides, in one coordinate at a time:
 #
 # $$\frac{\partial f}{\partial \xi_j} \approx \frac{f(\xi + h\,e_j) - f(\xi - h\,e_j)}{2h}$$
 #
-# `f` takes a point of shape `(d,)` and returns a number. The result has the shape of `xi`, and
-# `xi` itself must be as before when you are done. With $h = 10^{-5}$ you get about eight right
-# digits. You will use this judge in every later lesson.
+# `f` takes a point of shape `(d,)` and returns a number. The result has the shape of `xi` and is
+# not made of whole numbers, even if `xi` is. `xi` itself must be as before when you are done: work
+# on copies. With $h = 10^{-5}$ you get about eight right digits. You will use this judge in every later lesson.
 #
 # <details><summary>All entries come out equal</summary>
 # <code>xi + h</code> moves every coordinate at once. You want a copy in which one entry moved.
@@ -241,12 +243,13 @@ def fd_grad(f, xi: np.ndarray, h: float = 1e-5) -> np.ndarray:
 check(fd_grad)
 
 # %% [markdown] name="practice_weights"
-# ### 3. `attention_weights`: the softmax *(8 minutes)*
+# ### 3. `attention_weights`: the softmax *(5 minutes)*
 #
 # $$a_\tau = \frac{e^{\beta s_\tau}}{\sum_\sigma e^{\beta s_\sigma}}$$
 #
 # One weight for each *token*, shape `(n,)`. They are not negative and they sum to 1. The shift
-# that saved `lse` saves you here too, and now there is nothing to put back: say why.
+# that saved `lse` saves you here too, and now there is nothing to put back. (Why? You will be
+# asked below.)
 #
 # <details><summary>I get nan at large beta</summary>
 # inf / inf is nan. Subtract the largest exponent first.
@@ -277,7 +280,7 @@ def attention_weights(xi: np.ndarray, Y: np.ndarray, beta: float) -> np.ndarray:
 check(attention_weights)
 
 # %% [markdown] name="practice_grad"
-# ### 4. `lse_grad`: the average is the gradient *(8 minutes)*
+# ### 4. `lse_grad`: the average is the gradient *(4 minutes)*
 #
 # $$\nabla \mathrm{lse}(\xi) = \sum_\tau a_\tau\, y_\tau = a\,Y$$
 #
@@ -364,15 +367,15 @@ check(lse_hessian)
 # %% [markdown] name="see_it"
 # ## See it
 #
-# The picture below is drawn by *your* functions. Four questions, one for each control. Write down
-# what you expect, then move it. *(12 minutes)*
+# The picture below is drawn by *your* functions, all five panels of it. For each question say what
+# you expect, then move it. *(10 minutes)*
 #
 # - **β**: move it from one end to the other. Which end makes the weights equal, which end picks one
 #   token? Where in its band is lse then?
 # - **tokens**: with one token, what is the weight, and what is lse? Does β matter?
-# - **+1000**: press it. Which of the three panels changes, and which does not? Why is that exact?
+# - **+1000**: press it. The scores and lse rise by 1000. Which panels do not change? Why exactly not?
 # - **query**: drag it, or move it with the arrow keys. Do formula and finite differences ever
-#   disagree visibly? Try the largest β near a tie of two scores.
+#   disagree visibly? Try the largest β, near a query that gives two tokens the same score.
 
 # %% name="explore"
 explore.scores_and_weights(lse, attention_weights, lse_grad, fd_grad)
@@ -382,13 +385,13 @@ explore.scores_and_weights(lse, attention_weights, lse_grad, fd_grad)
 #
 # > *"Softmax is the gradient of a concave function."*
 #
-# It has been in circulation. You own a Hessian: settle it. A twice differentiable function is
-# concave where no eigenvalue of its Hessian is positive, and convex where none is negative.
+# You can read this on the web. You own a Hessian: test it. A twice differentiable function is concave
+# where no eigenvalue of its Hessian is positive, and convex where none is negative.
 #
-# Draw 200 random landscapes (`rng.normal`, 5 tokens in 3 dimensions, β = 1). Collect the lowest
-# and the highest eigenvalue of your `lse_hessian` over all of them (`np.linalg.eigvalsh` gives
-# the eigenvalues of one symmetric matrix in ascending order). Set `lowest` and `highest`, then
-# write your verdict: `"convex"`, `"concave"` or `"neither"`. *(10 minutes)*
+# 200 times, draw a query in 3 dimensions and 5 tokens with `rng.normal`, and take the eigenvalues of
+# your `lse_hessian` at β = 1 (`np.linalg.eigvalsh` gives them in ascending order). Keep the lowest and
+# the highest of all. Set `lowest` and `highest`, then write your verdict on lse: `"convex"`,
+# `"concave"` or `"neither"`. *(10 minutes)*
 
 # %% nbgrader={"grade_id": "claim_measurement", "solution": true}
 rng = np.random.default_rng(0)
@@ -407,12 +410,20 @@ verdict = "convex"
 if lowest is None:
     print("Measure `lowest` and `highest` first.")
 else:
-    print(f"eigenvalues from {lowest:.1g} to {highest:.1g}; your verdict on lse: {verdict}")
-    if lowest > -1e-9 and highest > 1e-9:
-        print("No negative eigenvalue, some positive ones: lse is convex. The claim is false.")
-        print("What is concave is -lse, and it is -lse that will enter the energy in lesson 2.")
-    else:
-        print("These eigenvalues do not look like a covariance: check how you collected them.")
+    measured = {(True, False): "convex", (False, True): "concave"}.get(
+        (lowest > -1e-9, highest < 1e-9), "neither"
+    )
+    print(f"eigenvalues from {lowest:.2g} to {highest:.2g}: by your measurement lse is {measured}")
+    print(f"your verdict: {verdict or 'not written yet'}", "✓" if verdict == measured else "✗")
+
+# %% [markdown] name="claim_settled"
+# <details><summary>What is true</summary>
+#
+# The claim is false: lse is *convex*. Your 200 draws found no negative eigenvalue, and step 5 says why
+# there is none anywhere: the Hessian is a covariance. What is concave is $-\mathrm{lse}$, and it is
+# $-\mathrm{lse}$ that enters the energy in lesson 2. The claim lost a sign on the way.
+#
+# </details>
 
 # %% [markdown] name="retrieve"
 # ## Retrieve
@@ -487,17 +498,20 @@ reveal(
 )  # fmt: skip
 
 # %% [markdown] nbgrader={"grade_id": "project", "task": true, "points": 3}
-# ## Mastery project: a gradient checker you would trust *(30 minutes)*
+# ## Mastery project: a gradient checker you would trust *(35 minutes)*
 #
 # Write `gradcheck(f, grad, xi)`. It returns `True` when `grad` is the gradient of `f` at `xi`, and
-# `False` when it is not. One step size is not enough: sweep h over several powers of ten and look
-# at the smallest error, *relative to the size of the gradient*. The next cells check its answers.
+# `False` when it is not. One step size is not enough: sweep h over several powers of ten and take the
+# smallest error. Judge it relative to 1 + the largest entry of the gradient: then large gradients may
+# have larger errors, and a gradient of 0 can pass too. (`f` takes real points only, so a complex step
+# is no way out here.) The next cells check its answers.
 #
-# Then write the report below it: for lse on the tokens of the judge's cell, at β = 0.1, 1 and 16,
-# a table or plot of the error against h, and what you conclude. Where does the error fall with h,
-# where does it rise, and why? What happens near a tie of two scores at β = 4096? What would a
-# complex step ($\operatorname{Im} f(\xi + i h e_j) / h$ with $h = 10^{-30}$) change, and what
-# would it ask of `f`?
+# Then measure and report, for lse on the tokens `Y` and the query `xi` of the judge's cell, at
+# β = 0.1, 1 and 16: the error against h, and what you conclude. On log-log axes, with which slope does
+# it fall, with which does it rise, and why? What happens *near* (not at) a tie: at β = 4096 and the
+# query $(1.5, 0.5, 0) + 10^{-4}\,(y_0 - y_1)$? What would a complex step
+# ($\operatorname{Im} f(\xi + i h e_j) / h$ with $h = 10^{-30}$) change for your own lse, and what does
+# it ask of the code?
 #
 # | read by a person | points |
 # |---|---|
