@@ -601,11 +601,14 @@ def _stable_by_turning(Y):
 
 
 def _stable_by_hops(Y):
-    """Hop once, very cold, from beside each corner, and see whether that leads to it."""
-    centres = ref.mode_centers(Y)
+    """Hop once, very cold, from both sides of each corner, and see whether that leads to it."""
     kick = 1e-6 * np.random.default_rng(4).normal(size=Y.shape[1])
-    landings = np.array([ref.tanh_step(z + kick, Y, 1e12) for z in centres])
-    return np.isclose(landings, centres, rtol=1e-9, atol=1e-9).all(axis=1)
+    return np.array(
+        [
+            all(np.allclose(ref.tanh_step(z + k, Y, 1e12), z, atol=1e-9) for k in (kick, -kick))
+            for z in ref.mode_centers(Y)
+        ]
+    )
 
 
 def _unit(seed, n, d):
