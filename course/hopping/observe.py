@@ -102,7 +102,7 @@ def quiet() -> Iterator[Callable[[], bool]]:
     with (
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(out),
-        np.errstate(all="warn"),
+        np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"),  # as NumPy starts
         warnings.catch_warnings(record=True) as warned,
     ):
         warnings.simplefilter("always")
