@@ -189,8 +189,8 @@ class Candidate:
             raise self._kill(how) from None
         return {**answer, "interrupted": True}
 
-    def value(self, name: str, seconds: float = 5.0) -> Any:
-        """Return a variable as plain data, None if it is none.
+    def values(self, names: Iterable[str], seconds: float = 5.0) -> dict[str, Any]:
+        """Return variables as plain data, None for one that is none.
 
         Raises
         ------
@@ -198,9 +198,11 @@ class Candidate:
             If the process did not survive.
         """
         try:
-            return self._ask({"do": "value", "name": name}, seconds).get("value")
+            answer = self._ask({"do": "values", "names": list(names)}, seconds)
         except TooLate:
             raise self._kill("could not hand over a variable") from None
+        told = answer.get("values")
+        return told if type(told) is dict else {}
 
     def keep(self) -> Candidate:
         """Return a copy of the candidate that stays as it is now.

@@ -86,10 +86,12 @@ class Candidate:
         self.descriptors.collect(record, self.output)
         return {"outputs": record.finish(), "updates": record.updates, "cut": record.cut}
 
-    def do_value(self, name: str) -> dict[str, Any]:
-        """Return a variable as plain data."""
-        value = self.shell.user_ns.get(name)
-        return {"value": _with_dictionaries(value), "kind": type(value).__name__}
+    def do_values(self, names: list[str]) -> dict[str, Any]:
+        """Return variables as plain data, where a cell stands that is judged from outside."""
+        self.shell.execution_count += 1
+        return {
+            "values": {name: _with_dictionaries(self.shell.user_ns.get(name)) for name in names}
+        }
 
     def do_keep(self) -> dict[str, Any]:
         """Fork a copy that stays as things are now and waits on a channel of its own.
