@@ -141,10 +141,9 @@ def _parser() -> argparse.ArgumentParser:
         "--bundle",
         metavar="FILE",
         nargs="?",
-        const=Path("dist") / "lessons.zip",
-        type=Path,
-        help="also write one zip file with all that learners need (default: dist/lessons.zip "
-        "in the course)",
+        const="",
+        help="also write one zip file with all that learners need (default: dist/lessons.zip in "
+        "the course)",
     )
 
     grade = add("grade", _grade, "grade what was handed in")
@@ -229,8 +228,8 @@ def _release(options: argparse.Namespace) -> int:
     for lesson in lessons:
         changed = release_assignment(course, lesson)
         _say(f"release/{lesson}: {'written' if changed else 'up to date'}")
-    if options.bundle:
-        path = course.root / options.bundle
+    if options.bundle is not None:
+        path = Path(options.bundle) if options.bundle else course.root / "dist" / "lessons.zip"
         names = write_bundle(course, path)
         _say("\n".join([f"{path} holds", *(f"  {name}" for name in names)]))
     return ALL_GRADED
@@ -294,6 +293,7 @@ def _demo(options: argparse.Namespace) -> int:
     print(f"\nCSV        {_grades(sample)}")
     print(f"feedback   {sample.feedback}")
     print(f"log        {sample.class_folder / 'grade.log'}")
+    print("\nThe exit code is 1, because some of this class could not be graded or is missing.")
     return _exit_code(results)
 
 
