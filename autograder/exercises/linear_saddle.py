@@ -303,7 +303,7 @@ CRITICAL_BETA = Exercise(
             0.25,
             (
                 _tokens("long", 1e4 * A.Y[:, ::-1]),
-                _tokens("short", 1e-4 * A.Y[::-1] + [0.0, 1e-5]),
+                _tokens("short", 1e-3 * A.Y[::-1] + [0.0, 1e-4]),
                 _tokens("zeros", np.zeros((3, 4))),
             ),
         ),

@@ -29,6 +29,11 @@ FORMULAS: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
         "grad(x) = exp(sum(x)/2)/2 in every coordinate",
         lambda x: np.full(len(x), np.exp(np.sum(x) / 2) / 2),
     ),
+    "halfway": ("step(x) = x/2 + 1", lambda x: x / 2 + 1),
+    "shrinking": ("step(x) = x/2", lambda x: x / 2),
+    "cosine": ("step(x) = cos(x)", np.cos),
+    "turning": ("step(x) = 3 - x", lambda x: 3 - x),
+    "creeping": ("step(x) = x - x**3", lambda x: x - x**3),
 }
 
 
