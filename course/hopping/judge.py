@@ -151,8 +151,11 @@ def _value_fault(
         if not isinstance(value, tuple) or len(value) != len(right):
             return Fault("type", f"{_named(kind)}; promised is a tuple of {len(right)} values")
         parts = zip(value, right, _for_each_part(tolerance, len(right)), strict=True)
-        faults = (_value_fault(v, type(v).__name__, r, t, any_order) for v, r, t in parts)
-        return next((fault for fault in faults if fault), None)
+        for number, (v, r, t) in enumerate(parts, start=1):
+            fault = _value_fault(v, type(v).__name__, r, t, any_order)
+            if fault:
+                return Fault(fault.layer, f"{fault.words} (value {number} of {show(value)})")
+        return None
     wanted = _promise(right)
     if value is None or isinstance(value, list | tuple):
         return Fault("type", f"{_named(kind)}; promised is {wanted}")
