@@ -1,0 +1,993 @@
+"""A table of odd and hostile submissions: what each scores, what is said, and that it ends there.
+
+After each of them a good submission is graded on the same server and must come out as always.
+"""
+
+import copy
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+import pytest
+import small_lesson as small
+
+from autograder.isolated import grade_submission
+from autograder.sandbox import Limits, Sandbox, why_not_confined
+from autograder.submission import NotGradable
+
+SOURCE = nbformat.from_dict(small.source())
+LIMITS = Limits(
+    call_seconds=1.0,
+    exam_seconds=6.0,
+    cell_seconds=2.0,
+    notebook_seconds=25.0,
+    memory=1 << 30,
+    processes=24,
+    output=100_000,
+    files=8 << 20,
+    file_count=200,
+)
+LSE, WEIGHTS, FD, COMMIT = "exam_lse", "exam_attention_weights", "exam_fd_grad", "commit_prediction"
+GOOD = small.SOLUTIONS["lse"]
+confined = pytest.mark.skipif(
+    why_not_confined() is not None, reason=f"no isolation here: {why_not_confined()}"
+)
+
+
+@dataclass
+class Case:
+    """One submission and what becomes of it.
+
+    Attributes
+    ----------
+    name : str
+        What is odd about it.
+    make : callable
+        Returns the notebook, or its bytes.
+    lost : dict
+        What the graded cells score that do not give all their points.
+    notices : tuple of str
+        A part of each notice, in their order.
+    reason : str
+        Why it is not graded, "" if it is.
+    isolated : bool
+        True when the point is that the system is out of reach, which takes isolation.
+    """
+
+    name: str
+    make: Callable[[], dict | bytes]
+    lost: dict = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    reason: str = ""
+    isolated: bool = False
+
+
+CASES: list[Case] = []
+
+
+def case(name, lost=(), notices=(), reason="", isolated=False):
+    """Enter a submission, made by the decorated function, in the table."""
+    if not isinstance(lost, dict):
+        lost = dict.fromkeys(lost, 0.0)
+
+    def enter(make):
+        CASES.append(Case(name, make, lost, tuple(notices), reason, isolated))
+        return make
+
+    return enter
+
+
+def answers(name, lost=(), notices=(), isolated=False, **texts):
+    """Enter a submission with other answers than a good one's."""
+    case(name, lost, notices, isolated=isolated)(lambda: small.solved(**texts))
+
+
+def cells(name, *sources, after="exam_fd_grad", lost=(), notices=(), isolated=False):
+    """Enter a good submission with cells of the student's own in it."""
+    case(name, lost, notices, isolated=isolated)(
+        lambda: small.insert(small.solved(), after, *sources)
+    )
+
+
+def in_lse(body):
+    """Return an answer to lse that does something else first, and then answers rightly."""
+    lines = "\n".join("    " + line for line in body.splitlines())
+    head, body = GOOD.split('"""\n', 1)
+    return f'{head}"""\n{lines}\n{body.removeprefix(head)}'
+
+
+# --- Structure ------------------------------------------------------------------------------------
+
+
+@case("a copied check cell", notices=["A copy of the cell check_lse was left out"])
+def _():
+    notebook = small.solved()
+    return small.insert(notebook, "exam_lse", small.copied(notebook, "check_lse"))
+
+
+@case("a copied exam cell", notices=["A copy of the cell exam_lse was left out"])
+def _():
+    notebook = small.solved()
+    return small.insert(notebook, "exam_lse", small.copied(notebook, "exam_lse"))
+
+
+@case("a copy of the empty stub after the answer")
+def _():
+    notebook = small.solved()
+    return small.insert(notebook, "lse", small.copied(small.release(), "lse"))
+
+
+@case("an older attempt in a copy before", notices=["The cell lse was there 2 times"])
+def _():
+    notebook = small.solved()
+    old = {**small.copied(notebook, "lse"), "source": "def lse(xi, Y, beta):\n    return 0.0"}
+    return small.insert(notebook, "practice_lse", old)
+
+
+@case("a worse copy at the end", notices=["The cell lse was there 2 times"])
+def _():
+    notebook = small.solved()
+    bad = {**small.copied(notebook, "lse"), "source": "def lse(xi, Y, beta):\n    return 0.0"}
+    return small.insert(notebook, "report", bad)
+
+
+@case("an edited copy of a check", notices=["A copy of the cell check_lse was run as an ordinary"])
+def _():
+    notebook = small.solved()
+    copy_ = {**small.copied(notebook, "check_lse"), "source": "print('mine')"}
+    return small.insert(notebook, "check_lse", copy_)
+
+
+@case("deleted check and exam", notices=["check_lse was missing", "exam_lse was missing"])
+def _():
+    notebook = small.solved()
+    for name in ("check_lse", "exam_lse"):
+        del notebook["cells"][small.place(notebook, name)]
+    return notebook
+
+
+@case("a deleted answer", [LSE], ["The cell lse was missing"])
+def _():
+    notebook = small.solved()
+    del notebook["cells"][small.place(notebook, "lse")]
+    return notebook
+
+
+@case("an answer made a text cell", notices=["lse had been changed to text; it is code again"])
+def _():
+    notebook = small.solved()
+    small.find(notebook, "lse")["cell_type"] = "markdown"
+    return notebook
+
+
+@case("an answer made raw text", notices=["lse had been changed to raw text"])
+def _():
+    notebook = small.solved()
+    small.find(notebook, "lse")["cell_type"] = "raw"
+    return notebook
+
+
+@case("a check made a text cell", notices=["check_lse had been changed to text"])
+def _():
+    notebook = small.solved()
+    small.find(notebook, "check_lse")["cell_type"] = "markdown"
+    return notebook
+
+
+@case("an answer split between functions", notices=["The cell lse was there 2 times"])
+def _():
+    notebook = small.solved()
+    helper = {**small.copied(notebook, "lse"), "source": "def helper(u):\n    return u.max()"}
+    small.insert(notebook, "practice_lse", helper)
+    small.find(notebook, "lse")["source"] = GOOD.replace("u.max()", "helper(u)")
+    return notebook
+
+
+@case("an answer split within its function", notices=["lse had been split in two"])
+def _():
+    notebook = small.solved()
+    head, tail = GOOD.split("    top", 1)
+    small.find(notebook, "lse")["source"] = head
+    rest = {**small.copied(notebook, "lse"), "source": "    top" + tail}
+    return small.insert(notebook, "lse", rest)
+
+
+@case("a split that kept no name", notices=["lse had been split in two"])
+def _():
+    notebook = small.solved()
+    head, tail = GOOD.split("    top", 1)
+    small.find(notebook, "lse")["source"] = head
+    return small.insert(notebook, "lse", "    top" + tail)
+
+
+@case("two answers in one cell", notices=["The cell attention_weights was missing"])
+def _():
+    notebook = small.solved()
+    small.find(notebook, "lse")["source"] += "\n\n" + small.SOLUTIONS["attention_weights"]
+    del notebook["cells"][small.place(notebook, "attention_weights")]
+    return notebook
+
+
+@case("cells in reverse order", notices=["Cells had been moved"])
+def _():
+    notebook = small.solved()
+    notebook["cells"].reverse()
+    return notebook
+
+
+@case("an edited check", notices=["The cell check_lse had been edited; the original is back"])
+def _():
+    notebook = small.solved()
+    small.find(notebook, "check_lse")["source"] = "pass"
+    return notebook
+
+
+@case("an exam that gives itself points", [LSE], ["The cell exam_lse had been edited"])
+def _():
+    notebook = small.solved(lse="def lse(xi, Y, beta):\n    return 0.0")
+    small.find(notebook, "exam_lse")["source"] = "3.0"
+    return notebook
+
+
+@case("a thousand points", notices=["The marks of the cell exam_lse had been edited"])
+def _():
+    notebook = small.solved()
+    small.find(notebook, "exam_lse")["metadata"]["nbgrader"]["points"] = 1000
+    return notebook
+
+
+@case("no grading, no lock", notices=["check_lse had been edited", "exam_lse had been edited"])
+def _():
+    notebook = small.solved()
+    for name in ("check_lse", "exam_lse"):
+        marks = small.find(notebook, name)["metadata"]["nbgrader"]
+        marks |= {"grade": False, "locked": False, "solution": True}
+    return notebook
+
+
+@case("an answer under another name")
+def _():
+    notebook = small.solved()
+    small.find(notebook, "lse")["metadata"]["nbgrader"]["grade_id"] = "lse2"
+    del small.find(notebook, "lse")["id"]
+    return notebook
+
+
+CASES[-1].notices = ("The answer lse stood in a cell without its name",)
+
+
+@case("an invented exam", notices=["A cell named 'exam_bonus' is not of this lesson"])
+def _():
+    notebook = small.solved()
+    bonus = small.copied(notebook, "exam_lse")
+    bonus["metadata"]["nbgrader"] |= {"grade_id": "exam_bonus", "points": 100}
+    return small.insert(notebook, "exam_lse", {**bonus, "source": "100.0"})
+
+
+@case("all of nbgrader's data lost")
+def _():
+    notebook = small.solved()
+    for cell in notebook["cells"]:
+        cell["metadata"] = {}
+    return notebook
+
+
+@case("names and ids lost")
+def _():
+    notebook = small.solved()
+    for cell in notebook["cells"]:
+        cell["metadata"] = {}
+        del cell["id"]
+    return notebook
+
+
+CASES[-1].notices = (
+    *(f"The answer {name} stood in" for name in ("prediction", *small.SOLUTIONS)),
+    *(f"The cell {name} was missing" for name in ("check", "report") if name == "report"),
+)
+
+
+@case("nbgrader's data of the wrong types")
+def _():
+    notebook = small.solved()
+    small.find(notebook, "lse")["metadata"] = "none"
+    small.find(notebook, "check_lse")["metadata"] = {"nbgrader": ["grade"]}
+    small.find(notebook, "exam_lse")["metadata"] = {"nbgrader": {"grade_id": 7}}
+    return notebook
+
+
+@case("format 3", notices=["older format"])
+def _():
+    notebook = small.solved()
+    old = []
+    for cell in notebook["cells"]:
+        cell = {k: v for k, v in cell.items() if k != "id"}
+        if cell["cell_type"] == "code":
+            cell["input"] = cell.pop("source").splitlines(keepends=True)
+        old.append(cell)
+    return {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": old}]}
+
+
+@case("a byte-order mark", notices=["byte-order mark"])
+def _():
+    return b"\xef\xbb\xbf" + small.as_bytes(small.solved())
+
+
+@case("UTF-16", notices=["UTF-16"])
+def _():
+    return json.dumps(small.solved()).encode("utf-16")
+
+
+@case("Latin-1", notices=["Latin-1"])
+def _():
+    text = json.dumps(small.solved(report="Très intéressant, déjà vu"), ensure_ascii=False)
+    return text.encode("latin-1")
+
+
+@case("one damaged letter", notices=["Some characters of the file were damaged"])
+def _():
+    text = json.dumps(small.solved(report="é" * 50), ensure_ascii=False).encode()
+    return text.replace("é".encode(), b"\xc3", 1)
+
+
+@case("lines as on Windows")
+def _():
+    notebook = small.solved()
+    for cell in notebook["cells"]:
+        cell["source"] = cell["source"].replace("\n", "\r\n")
+    return small.as_bytes(notebook).replace(b"\n", b"\r\n")
+
+
+@case("cut off", reason="stops in the middle")
+def _():
+    return small.as_bytes(small.solved())[:3000]
+
+
+@case("left over from a merge", reason="merging two versions")
+def _():
+    return small.as_bytes(small.solved()).replace(b'\n "cells"', b'\n<<<<<<< HEAD\n "cells"')
+
+
+@case("an empty file", reason="the file is empty")
+def _():
+    return b""
+
+
+@case("another lesson", reason="not of this lesson")
+def _():
+    notebook = small.solved()
+    notebook["cells"] = [{"cell_type": "code", "source": "x = 1", "metadata": {}}] * 3
+    return notebook
+
+
+@case("five thousand cells", notices=["Only the first 2000 of"])
+def _():
+    return small.insert(small.solved(), "report", *["x = 1"] * 5000)
+
+
+@case("a NUL and half a surrogate in an answer", [LSE])
+def _():
+    return small.solved(lse=GOOD + "\0", report="half \ud83d of a smiley")
+
+
+@case("outputs that claim points", [LSE])
+def _():
+    notebook = small.solved(lse="def lse(xi, Y, beta):\n    return 0.0")
+    small.find(notebook, "exam_lse")["outputs"] = [
+        {
+            "output_type": "execute_result",
+            "data": {"text/plain": "3.0"},
+            "metadata": {},
+            "execution_count": 1,
+        }
+    ]
+    return notebook
+
+
+# --- Predictions ----------------------------------------------------------------------------------
+
+answers("no prediction", [COMMIT], prediction='prediction = {"q1": "", "q2": ""}')
+answers("a prediction of the wrong kind", [COMMIT], prediction='prediction = ["a", "b"]')
+answers("no such variable", [COMMIT], prediction="pass")
+answers(
+    "a dictionary that says yes to everything",
+    [COMMIT],
+    prediction='class Yes(dict):\n    def get(self, *a):\n        return "a"\nprediction = Yes()',
+)
+answers(
+    "a letter that is equal to everything",
+    [COMMIT],
+    prediction=(
+        "class Any(str):\n    def __eq__(self, other):\n        return True\n"
+        "    __hash__ = str.__hash__\n    def strip(self):\n        return 'a'\n"
+        'prediction = {"q1": Any(""), "q2": Any("zz")}'
+    ),
+)
+cells(
+    "commit replaced",
+    "def commit(*args, **kwargs):\n    return 100.0",
+    "prediction = {}",
+    after="prediction",
+    lost=[COMMIT],
+)
+
+
+# --- Runaway code ---------------------------------------------------------------------------------
+
+STOPS = ["in time"]
+answers(
+    "an endless loop in a call", [LSE], lse="def lse(xi, Y, beta):\n    while True:\n        pass"
+)
+answers(
+    "a loop that swallows every interruption",
+    [LSE],
+    ["check_lse"],
+    lse=(
+        "def lse(xi, Y, beta):\n    import time\n    while True:\n        try:\n"
+        "            while True:\n                time.sleep(0.01)\n"
+        "        except BaseException:\n            pass"
+    ),
+)
+answers("a call that sleeps", [LSE], lse="import time\n" + in_lse("time.sleep(60)"))
+answers(
+    "a call that hides from the clock",
+    [LSE],
+    ["check_lse", "show"],
+    lse="import signal, time\n"
+    + in_lse(
+        "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))\nwhile True:\n    time.sleep(1)"
+    ),
+)
+cells("an endless loop in a cell", "while True:\n    pass", notices=["ran for more than 2 s"])
+cells(
+    "a cell that ignores interruptions",
+    "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(100)",
+    notices=["could not be interrupted. It was left out"],
+)
+cells(
+    "one call of C that takes for ever",
+    "import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')",
+    notices=["after exam_fd_grad ran for more than 2 s|could not be interrupted"],
+)
+cells("waiting for input", "input('name? ')")
+cells("waiting for a lock", "import threading\nl = threading.Lock()\nl.acquire()\nl.acquire()")
+CASES[-1].notices = ("ran for more than 2 s|could not be interrupted",)
+cells("an endless coroutine", "import asyncio\nawait asyncio.sleep(1000)")
+CASES[-1].notices = ("ran for more than 2 s|could not be interrupted",)
+answers("endless recursion", [LSE], lse="def lse(xi, Y, beta):\n    return lse(xi, Y, beta)")
+answers(
+    "recursion without a limit",
+    [LSE],
+    ["check_lse"],
+    lse=(
+        "import sys\nsys.setrecursionlimit(10**8)\n"
+        "def lse(xi, Y, beta):\n    return max([xi], key=lambda _: lse(xi, Y, beta))"
+    ),
+)
+answers(
+    "a list that grows",
+    [LSE],
+    lse=in_lse("a = []\nwhile True:\n    a.append(bytes(1 << 20))"),
+)
+answers("a huge array", [LSE], lse=in_lse("np.ones(10**11)"))
+answers("a huge answer", [LSE], lse="def lse(xi, Y, beta):\n    return np.ones(10**7)")
+answers(
+    "an answer without end",
+    [LSE],
+    lse=(
+        "class Endless(list):\n    def __iter__(self):\n        while True:\n            yield 1.0\n"
+        "def lse(xi, Y, beta):\n    return Endless()"
+    ),
+)
+answers(
+    "an answer that contains itself",
+    [LSE],
+    lse="def lse(xi, Y, beta):\n    a = []\n    a.append(a)\n    return a",
+)
+cells(
+    "memory in many processes",
+    "import os, time\nfor _ in range(12):\n    if os.fork() == 0:\n"
+    "        hold = bytearray(b'x' * (300 << 20))\n        time.sleep(60)\n        os._exit(0)\n"
+    "time.sleep(60)",
+    notices=["used more memory than allowed"],
+)
+cells(
+    "shared memory that no limit counts",
+    "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+    "print(libc.shmget(0, 1 << 30, 0o1600), libc.memfd_create(b'x', 0))",
+    isolated=True,
+)
+cells(
+    "processes that make processes",
+    "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+)
+CASES[-1].notices = ("ran for more than 2 s|could not be interrupted|connection",)
+cells(
+    "threads without end",
+    "import threading, time\ntry:\n    while True:\n"
+    "        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+    "except RuntimeError:\n    print('stopped')",
+)
+cells("printing without end", "while True:\n    print('y' * 1000)")
+CASES[-1].notices = ("ran for more than 2 s", "printed or showed too much")
+cells(
+    "printing past Python without end",
+    "import os\nwhile True:\n    os.write(1, b'z' * 65536)",
+)
+CASES[-1].notices = ("printed or showed too much",)
+cells("one huge line", "print('x' * 10**8)", notices=["printed or showed too much"])
+cells("a huge value", "'x' * 10**7", notices=["printed or showed too much"])
+cells("a display too many", "for i in range(10**4):\n    display(i)")
+cells(
+    "a file without end",
+    "with open('big', 'wb') as f:\n    while True:\n        f.write(bytes(1 << 20))",
+)
+cells(
+    "files without end",
+    "for i in range(10**5):\n    open(f'file{i}', 'w').close()",
+    isolated=True,
+)
+answers("printing in a call", lse=in_lse("print('y' * 10**6)"))
+cells(
+    "a child that outlives its parent",
+    "import subprocess\np = subprocess.Popen(['sleep', '300'], start_new_session=True)",
+    "import os\nif os.fork() == 0:\n    os.setsid()\n    if os.fork():\n        os._exit(0)\n"
+    "    import time\n    time.sleep(300)\n    os._exit(0)",
+)
+cells("an exit handler that never ends", "import atexit, time\natexit.register(time.sleep, 1e9)")
+cells(
+    "an object that never dies",
+    "class Immortal:\n    def __del__(self):\n        while True:\n            pass\nImmortal()",
+)
+CASES[-1].notices = ("ran for more than 2 s|could not be interrupted",)
+
+
+# --- Exits ----------------------------------------------------------------------------------------
+
+cells("sys.exit in a cell", "import sys\nsys.exit(1)")
+cells("quit in a cell", "quit()")
+cells("os._exit in a cell", "import os\nos._exit(0)", notices=["exit code 0"])
+answers("sys.exit in a call", [LSE], lse=in_lse("raise SystemExit"))
+answers("a keyboard interrupt in a call", [LSE], lse=in_lse("raise KeyboardInterrupt"))
+answers("a generator's exit in a call", [LSE], lse=in_lse("raise GeneratorExit"))
+answers(
+    "os._exit in a call",
+    [LSE],
+    ["check_lse ended", "show ended"],
+    lse="import os\n" + in_lse("os._exit(1)"),
+)
+answers(
+    "os._exit where the answer is",
+    [LSE],
+    ["The cell lse ended the Python process (exit code 3)"],
+    lse=f"import os\nos._exit(3)\n{GOOD}",
+)
+answers(
+    "a segmentation fault in a call",
+    [LSE],
+    ["check_lse ended the Python process by a segmentation fault", "show ended"],
+    lse="import ctypes\n" + in_lse("ctypes.string_at(0)"),
+)
+answers(
+    "dead at the second call",
+    [LSE],
+    ["check_lse"],
+    lse="import os\ncalls = []\n" + in_lse("calls.append(1)\nif len(calls) > 1:\n    os._exit(1)"),
+)
+cells("an abort", "import os\nos.abort()", notices=["by an abort"])
+cells("a kill", "import os\nos.kill(os.getpid(), 9)", notices=["by a kill signal"])
+cells("a stop", "import os\nos.kill(os.getpid(), 19)", notices=["could not be interrupted"])
+cells(
+    "killing the parents",
+    "import os\nfor pid in (os.getppid(), 1, 2, 3):\n    for number in (9, 15, 19):\n"
+    "        try:\n            if pid != os.getpid():\n                os.kill(pid, number)\n"
+    "        except OSError:\n            pass\nprint('alive')",
+    isolated=True,
+)
+cells("killing everybody", "import os\nos.kill(-1, 9)\nprint('alive')", isolated=True)
+answers(
+    "killing everybody in an exam",
+    lse="import os\n" + in_lse("try:\n    os.kill(-1, 9)\nexcept OSError:\n    pass"),
+    isolated=True,
+)
+cells("closing everything", "import os\nos.closerange(0, 4096)", notices=["broke off|ended"])
+answers(
+    "closing everything in a call",
+    [LSE],
+    ["check_lse|show"],
+    lse="import os\n" + in_lse("os.closerange(3, 4096)"),
+)
+cells("becoming another program", "import os\nos.execv('/bin/true', ['true'])", notices=["code 0"])
+
+
+# --- Cheating -------------------------------------------------------------------------------------
+
+answers(
+    "an object equal to everything",
+    [LSE],
+    lse=(
+        "class Yes:\n    __eq__ = __le__ = __ge__ = lambda *a: True\n"
+        "    __float__ = lambda self: 1.0\n    __array__ = lambda self, *a, **k: np.array(1.0)\n"
+        "    __sub__ = __rsub__ = __abs__ = lambda *a: 0.0\n"
+        "def lse(xi, Y, beta):\n    return Yes()"
+    ),
+)
+answers(
+    "a float equal to everything",
+    [LSE],
+    lse=(
+        "class Yes(float):\n    __eq__ = lambda *a: True\n    __ne__ = lambda *a: False\n"
+        "    __sub__ = __rsub__ = __abs__ = lambda *a: 0.0\n"
+        "def lse(xi, Y, beta):\n    return Yes(7.0)"
+    ),
+)
+answers(
+    "an array equal to everything",
+    [WEIGHTS],
+    attention_weights=(
+        "class Yes(np.ndarray):\n    def __eq__(self, other):\n        return True\n"
+        "    def __array_function__(self, *a):\n        return True\n"
+        "    def __array_ufunc__(self, *a, **k):\n        return 0.0\n"
+        "def attention_weights(xi, Y, beta):\n    return np.ones(len(Y)).view(Yes)"
+    ),
+)
+answers(
+    "a generator",
+    [WEIGHTS],
+    attention_weights="def attention_weights(xi, Y, beta):\n    yield from np.ones(len(Y))",
+)
+answers(
+    "a patched comparison",
+    [LSE],
+    lse=(
+        "np.allclose = np.isclose = np.array_equal = lambda *a, **k: True\n"
+        "np.testing.assert_allclose = lambda *a, **k: None\n"
+        "def lse(xi, Y, beta):\n    return 0.0"
+    ),
+)
+answers(
+    "patched builtins",
+    [LSE],
+    lse=(
+        "import builtins\nbuiltins.abs = lambda x: 0.0\nbuiltins.all = lambda x: True\n"
+        "builtins.any = lambda x: False\n"
+        "def lse(xi, Y, beta):\n    return 0.0"
+    ),
+)
+answers(
+    "a patched checker",
+    [LSE],
+    lse=(
+        "import hopping.judge, hopping.checking, hopping.exam, hopping.verdict, sys, types\n"
+        "hopping.judge.find_fault = lambda *a: None\n"
+        "hopping.exam.examine = lambda f: 3.0\n"
+        "fake = types.ModuleType('autograder.examiner')\n"
+        "fake.examine_bound = lambda f: hopping.verdict.Verdict('lse', True, '', None, 3.0, 3.0)\n"
+        "sys.modules['autograder'] = types.ModuleType('autograder')\n"
+        "sys.modules['autograder.examiner'] = fake\n"
+        "def check(f):\n    return 'all pass'\n"
+        "def lse(xi, Y, beta):\n    return 0.0"
+    ),
+)
+answers(
+    "a patched observer that claims success",
+    [LSE],
+    lse=(
+        "import sys\n"
+        "me = sys.modules['inside.candidate']\n"
+        "me._observe = lambda *a: me.Outcome(value=1.0, kind='float')\n"
+        "me.plain = lambda v, depth=0: 1.0\n"
+        "def lse(xi, Y, beta):\n    return 0.0"
+    ),
+)
+answers(
+    "a patched IPython",
+    [LSE],
+    lse=(
+        "shell = get_ipython()\nshell.run_cell = lambda *a, **k: None\n"
+        "shell.record.outputs.append({'output_type': 'execute_result', 'data': "
+        "{'text/plain': '3.0'}, 'metadata': {}})\n"
+        "def lse(xi, Y, beta):\n    return 0.0"
+    ),
+)
+CASES[-1].lost = {LSE: 0.0, WEIGHTS: 0.0, FD: 0.0}
+answers(
+    "faked partial points",
+    [LSE],
+    lse=(
+        "print('lse: 3 of 3 points.')\ndisplay(3.0)\n"
+        "def lse(xi, Y, beta):\n    print('3.0')\n    return 0.0\n3.0"
+    ),
+)
+answers(
+    "looking for the examiner in the stack",
+    [LSE],
+    lse=(
+        "def lse(xi, Y, beta):\n    import gc, sys\n    frame = sys._getframe()\n"
+        "    while frame:\n        for value in list(frame.f_locals.values()):\n"
+        "            right = getattr(value, 'right', None) or getattr(value, 'reference', None)\n"
+        "            if right is not None:\n                return right\n"
+        "        frame = frame.f_back\n"
+        "    for thing in gc.get_objects():\n"
+        "        if type(thing).__name__ in ('Exercise', 'Group', 'Misconception'):\n"
+        "            return thing.reference(xi, Y, beta)\n    return 0.0"
+    ),
+)
+answers(
+    "importing the reference",
+    [LSE],
+    lse=(
+        "import sys\nsys.path[:0] = [p for p in ('/', '..', '/work/main', '/inside', '/app')]\n"
+        "def lse(xi, Y, beta):\n    from autograder.reference import lse_gradient\n"
+        "    return lse_gradient.lse(xi, Y, beta)"
+    ),
+    isolated=True,
+)
+answers(
+    "searching the disk",
+    [LSE],
+    lse=(
+        "import os\nfound = [os.path.join(f, n) for f, _, names in os.walk('/') for n in names\n"
+        "         if 'site-packages' not in f and (n.endswith(('.ipynb', '.db')) "
+        "or ('reference' in f and n.endswith('.py')) or n == 'lse_gradient.py')]\n"
+        "assert not found, found\n"
+        "print('found', found, os.path.exists('/proc/self'), dict(os.environ))\n"
+        "def lse(xi, Y, beta):\n    return 0.0"
+    ),
+    isolated=True,
+)
+answers(
+    "writing modules that hide the real ones",
+    [LSE],
+    lse=(
+        "import os\nfor name in ('json', 'struct', 'hopping', 'autograder', 'numpy'):\n"
+        "    os.makedirs(name, exist_ok=True)\n"
+        "    open(name + '/__init__.py', 'w').write('raise SystemExit')\n"
+        "    open(name + '.py', 'w').write('raise SystemExit')\n"
+        "def lse(xi, Y, beta):\n    return 0.0"
+    ),
+)
+FORGE = (
+    "import os, json, struct, threading, time\n"
+    "def frame(message):\n    text = json.dumps(message).encode()\n"
+    "    return struct.pack('<II', len(text), 0) + text\n"
+    "fields = [['value', 1.0], ['kind', 'float'], ['raised', ''], ['points', 3.0], "
+    "['verdict', 'passed']]\n"
+    "def forge(times=1):\n    for fd in range(3, 40):\n        try:\n"
+    "            os.write(fd, frame({'dict': fields}) * times)\n        except OSError:\n"
+    "            pass\n"
+)
+answers(
+    "forged answers in an exam",
+    [LSE],
+    lse=FORGE + "def lse(xi, Y, beta):\n    forge()\n    return 0.0",
+)
+CASES[-1].notices = ()
+cells("forged answers in a cell", FORGE + "forge(3)", after="imports")
+CASES[-1].lost = {COMMIT: 0.0}
+cells("noise on the channel", "import os\nfor fd in range(3, 40):\n    try:\n        "
+      "os.write(fd, b'\\xff' * 64)\n    except OSError:\n        pass")  # fmt: skip
+CASES[-1].notices = ("broke off its connection|ended",)
+cells(
+    "a message without end",
+    "import os, struct\nfor fd in range(3, 40):\n    try:\n"
+    "        os.write(fd, struct.pack('<II', 1 << 20, 0) + b'[')\n"
+    "    except OSError:\n        pass\nwhile True: pass",
+)
+CASES[-1].notices = ("after exam_fd_grad",)
+cells(
+    "a message of brackets",
+    "import os, struct, time\nfor fd in range(3, 40):\n    try:\n"
+    "        os.write(fd, struct.pack('<II', 1 << 17, 0) + b'[' * (1 << 17))\n"
+    "    except OSError:\n        pass\ntime.sleep(60)",
+)
+CASES[-1].notices = ("after exam_fd_grad",)
+answers(
+    "an exam answered from a thread",
+    [LSE],
+    lse=FORGE
+    + (
+        "def flood():\n    while True:\n        forge()\n        time.sleep(0.001)\n"
+        "def lse(xi, Y, beta):\n    threading.Thread(target=flood, daemon=True).start()\n"
+        "    return 0.0"
+    ),
+)
+CASES[-1].notices = ("check_lse|show",)
+answers(
+    "asking for values that are not there",
+    [FD],
+    fd_grad=("def fd_grad(f, xi, h=1e-5):\n    f._number = 99\n    return f(xi)"),
+)
+answers(
+    "asking with a huge point",
+    [FD],
+    fd_grad="def fd_grad(f, xi, h=1e-5):\n    return f(np.ones(10**9))",
+)
+answers(
+    "asking without end",
+    [FD],
+    fd_grad="def fd_grad(f, xi, h=1e-5):\n    while True:\n        f(xi)",
+)
+answers(
+    "the function itself as the answer",
+    [FD],
+    fd_grad="def fd_grad(f, xi, h=1e-5):\n    return f",
+)
+answers(
+    "looking into the function",
+    [FD],
+    fd_grad=(
+        "def fd_grad(f, xi, h=1e-5):\n    import gc, inspect\n    try:\n"
+        "        return inspect.getsource(f)\n    except Exception:\n"
+        "        return str([vars(f), gc.get_referents(f)])"
+    ),
+)
+cells(
+    "a namespace of one's own",
+    "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+    "results = [libc.unshare(flag) for flag in (0x10000000, 0x20000, 0x20000000)]\n"
+    "results += [libc.ptrace(16, 1, 0, 0), libc.mount(b'x', b'/tmp', b'tmpfs', 0, None)]\n"
+    "assert results == [-1] * 5, results",
+    isolated=True,
+)
+cells(
+    "the network",
+    "import socket\nfor family in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK, 40):\n"
+    "    try:\n        socket.socket(family, socket.SOCK_STREAM)\n    except OSError:\n"
+    "        pass\n    else:\n        raise AssertionError(family)",
+    isolated=True,
+)
+cells(
+    "writing where others read",
+    "import os\nfor place in ('/', '/usr', '/dev', '/inside', '/tmp/..', os.__file__,\n"
+    "              np.__file__):\n    try:\n        path = os.path.join(place, 'x') "
+    "if os.path.isdir(place) else place\n        open(path, 'a').close()\n"
+    "    except OSError:\n        pass\n    else:\n        raise AssertionError(place)",
+    isolated=True,
+)
+
+
+# --- Innocent -------------------------------------------------------------------------------------
+
+answers(
+    "warnings, prints and errors on the way",
+    lse=in_lse(
+        "import sys, warnings\nwarnings.warn('careful')\nprint('working')\n"
+        "print('oh', file=sys.stderr)\nnp.log(np.zeros(1))"
+    ),
+)
+answers(
+    "NumPy made to raise, warnings made errors, a seed, printing options",
+    lse=(
+        "import warnings, random\nnp.seterr(all='raise')\nwarnings.simplefilter('error')\n"
+        "np.random.seed(3)\nrandom.seed(1)\nnp.set_printoptions(precision=1)\n" + GOOD
+    ),
+)
+cells("names used again afterwards", "np = 3\nlse = lse2 = sum = list = [1]\ncheck = commit = None")
+CASES[-1].lost = {}
+cells("names of Python used again", "list = [1]\nsum = 0\ntype = 'x'\nlen = 3", after="imports")
+CASES[-1].lost = dict.fromkeys((LSE, WEIGHTS, FD), 0.0)
+CASES[-1].lost = {FD: 0.0}
+cells("an own helper", "def largest(u):\n    return u.max()", after="practice_lse")
+cells("a wrong version after the exam", "def lse(xi, Y, beta):\n    return 0.0", after="exam_lse")
+cells(
+    "magics",
+    "%time lse(np.ones(2), np.eye(2), 1.0)",
+    "%%capture out\nprint('hidden')",
+    "!echo hello",
+    "files = !ls",
+    "%matplotlib inline",
+    "%whos",
+    "%no_such_magic",
+    "%%writefile helper.py\nx = 1",
+    "import helper; helper.x",
+)
+cells("await", "import asyncio\nawait asyncio.sleep(0.01)\nprint('done')")
+cells("a changed folder", "import os\nos.mkdir('sub')\nos.chdir('sub')", after="imports")
+cells("everything wiped at the end", "%reset -f", after="exam_fd_grad")
+cells("a replaced stdout", "import io, sys\nsys.stdout = io.StringIO()\nprint('lost')")
+cells("figures left open", "import matplotlib.pyplot as plt\nfor i in range(3):\n    plt.figure()")
+cells(
+    "an error in a cell",
+    "1 / 0",
+    "def broken(:",
+    "raise ValueError('mine')",
+    after="imports",
+)
+answers("a number from Python", lse=GOOD.replace("return (", "return float(").replace(" / beta", ") / beta").replace("float(top", "float((top"))  # fmt: skip  # noqa: E501
+answers("an array without dimensions", lse=GOOD.replace("return ", "return np.array(") + "    )")
+answers("float32 points", lse=in_lse("xi, Y = np.asarray(xi, 'f8'), np.asarray(Y, 'f8')"))
+answers("a lambda", lse="lse = lambda xi, Y, beta: np.logaddexp.reduce(beta * (Y @ xi)) / beta")
+answers(
+    "an object with a call",
+    lse="class LSE:\n    def __call__(self, xi, Y, beta):\n"
+    "        return np.logaddexp.reduce(beta * (Y @ xi)) / beta\nlse = LSE()",
+)
+answers(
+    "threads in a call",
+    lse="from concurrent.futures import ThreadPoolExecutor\n"
+    + GOOD.replace("def lse", "def slow")
+    + "\ndef lse(xi, Y, beta):\n    with ThreadPoolExecutor(2) as pool:\n"
+    "        return pool.submit(slow, xi, Y, beta).result()",
+)
+answers(
+    "counting its calls",
+    lse="calls = 0\n" + in_lse("global calls\ncalls += 1"),
+)
+answers(
+    "a stand-in called in many ways",
+    fd_grad=(
+        "def fd_grad(f, xi, h=1e-5):\n    f(xi.copy()), f(np.array(xi, dtype='f4')), f(list(xi))\n"
+        "    try:\n        f(object())\n    except TypeError:\n        pass\n"
+        "    try:\n        f(np.ones(99))\n    except Exception:\n        pass\n"
+        "    steps = h * np.eye(len(xi))\n"
+        "    return np.array([(f(xi + e) - f(xi - e)) / (2 * h) for e in steps])"
+    ),
+)
+answers("nothing done", [LSE, WEIGHTS, FD, COMMIT], **{
+    name: small.find(small.release(), name)["source"]
+    for name in (*small.SOLUTIONS, "prediction")
+})  # fmt: skip
+
+
+# --- The tests ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox(LIMITS) as sandbox:
+        sandbox.warm_up()
+        yield sandbox
+
+
+def essence(graded):
+    """Return everything of a result but the time it took."""
+    return graded.scores, graded.verdicts, graded.notices, nbformat.writes(graded.notebook)
+
+
+def grade(submission, sandbox):
+    data = submission if isinstance(submission, bytes) else small.as_bytes(submission)
+    return grade_submission(data, copy.deepcopy(SOURCE), sandbox)
+
+
+@pytest.fixture(scope="module")
+def neighbour(sandbox):
+    graded = grade(small.solved(), sandbox)
+    assert {name: graded.scores[name] for name in small.POINTS} == small.POINTS
+    assert graded.notices == ()
+    return essence(graded)
+
+
+@pytest.mark.parametrize("odd", CASES, ids=[c.name.replace(" ", "-") for c in CASES])
+def test_a_submission_gets_what_it_earns_and_its_neighbour_is_untouched(odd, sandbox, neighbour):
+    if odd.isolated and why_not_confined():
+        pytest.skip(why_not_confined())
+    started = time.monotonic()
+    if odd.reason:
+        with pytest.raises(NotGradable, match=odd.reason):
+            grade(odd.make(), sandbox)
+    else:
+        graded = grade(odd.make(), sandbox)
+        scores = {name: graded.scores[name] for name in small.POINTS}
+        print(graded.notices)
+        assert scores == {**small.POINTS, **odd.lost}
+        if odd.notices:
+            for part, notice in zip(odd.notices, graded.notices, strict=False):
+                assert any(p in notice for p in part.split("|")), notice
+            assert len(graded.notices) >= len(odd.notices)
+        else:
+            assert graded.notices == ()
+        nbformat.validate(graded.notebook)
+        nbformat.writes(graded.notebook).encode()
+    assert time.monotonic() - started < LIMITS.notebook_seconds + 20
+    assert essence(grade(small.solved(), sandbox)) == neighbour
+
+
+def test_the_table_is_long_enough():
+    print(len(CASES), "submissions")
+    assert len(CASES) >= 60
