@@ -337,3 +337,7 @@ def _exit_code(results: Sequence) -> int:
 
 def _say(line: str) -> None:
     print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

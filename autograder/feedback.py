@@ -27,10 +27,7 @@ from autograder.results import (
 )
 from hopping.verdict import Verdict
 
-HIDDEN = re.compile(
-    r"^.*BEGIN (HIDDEN TESTS|MARK SCHEME).*\n(.*\n)*?(.*END \1.*(\n|\Z)|\Z)", re.MULTILINE
-)
-
+HIDDEN = ("HIDDEN TESTS", "MARK SCHEME")  # what stands between BEGIN and END
 HINT = re.compile(r"^  hint: (.*)$", re.MULTILINE)
 NOTHING = Markup("")
 
@@ -91,7 +88,16 @@ def page(course: Course, gradebook: Gradebook, result: Result) -> str:
 
 def visible(source: str) -> str:
     """Return a cell's source without hidden tests and mark schemes."""
-    return HIDDEN.sub("", source).strip("\n")
+    kept, inside = [], ""
+    for line in source.split("\n"):
+        begin = [what for what in HIDDEN if f"BEGIN {what}" in line]
+        if begin and not inside:
+            inside = begin[0]
+        elif inside and f"END {inside}" in line:
+            inside = ""
+        elif not inside:
+            kept.append(line)
+    return "\n".join(kept).strip("\n")
 
 
 def _block(

@@ -205,9 +205,10 @@ def _safe_math(element: ElementTree.Element) -> ElementTree.Element:
     made = ElementTree.Element(element.tag, attributes)
     made.text = html.unescape(element.text or "")
     children = list(element)
-    for child, after in zip(children, [*children[1:], None], strict=True):
+    following = [*(child.tag for child in children[1:]), ""]
+    for child, after in zip(children, following, strict=False):
         made.append(_safe_math(child))
-        if _is_function(child) and after is not None and after.tag in ("mi", "mn", "mrow", "mfrac"):
+        if _is_function(child) and after in ("mi", "mn", "mrow", "mfrac", "msub"):
             made.append(ElementTree.Element("mspace", width="0.17em"))  # ln x, not lnx
     return made
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import logging
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import nbformat
-from nbclient.exceptions import DeadKernelError
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.nbgraderformat import SchemaTooNewError, SchemaTooOldError
 from nbgrader.preprocessors.execute import UnresponsiveKernelError
 from nbgrader.utils import is_grade, is_locked, is_task
@@ -108,8 +108,10 @@ def read_submission(path: Path, shown: Path) -> NotebookNode:
     if not isinstance(data, dict) or not isinstance(data.get("nbformat"), int):
         raise NotGradable(f"{shown}: JSON, but not a notebook: no `nbformat` in it. {ask}")
     try:
-        nb = nbformat.reads(text, as_version=4)
-        nbformat.validate(nb)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of cell ids, which nothing here depends on
+            nb = nbformat.reads(text, as_version=4)
+            nbformat.validate(nb)
     except Exception as error:  # nbformat raises of many kinds, KeyError and TypeError among them
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise NotGradable(f"{shown}: a damaged notebook: {line} {ask}") from None
@@ -154,9 +156,14 @@ def _changes(course: Course, lesson: str, name: str, submitted: NotebookNode) ->
 
 
 class _Autograde(Autograde):
-    """nbgrader's autograder, which remembers why it failed instead of only logging it."""
+    """nbgrader's autograder for one notebook; it remembers why it failed."""
 
+    path: Path
     failure: Exception | None = None
+
+    def init_notebooks(self) -> None:
+        # nbgrader would look for files by pattern, and take a bracket in a name for one.
+        self.assignments = {str(self.path.parent): [str(self.path)]}
 
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
         with self._remembered():
@@ -182,23 +189,18 @@ def _run(course: Course, student: str, lesson: str, path: Path) -> None:
     # nbgrader takes any text on stderr in a test for a failure, and a warning costs nothing here.
     config.IgnorePattern.enabled = True
     config.IgnorePattern.pattern = r"[\s\S]"
+    # A busy machine may be late with a cell's output; a class is not graded any faster for it.
+    config.Execute.setdefault("iopub_timeout", 60)
     config.Execute.extra_arguments = ["--log-level=CRITICAL"]
     config.CourseDirectory.assignment_id = lesson
-    # A submission is named by a pattern in nbgrader. What would be read as one is escaped.
-    config.CourseDirectory.student_id = glob.escape(student)
-    config.CourseDirectory.notebook_id = glob.escape(path.stem)
-    tool = _Autograde(coursedir=_directory(config), config=config, force=True)
+    config.CourseDirectory.student_id = student
+    tool = _Autograde(coursedir=CourseDirectory(config=config), config=config, force=True)
+    tool.path = path
     try:
         tool.start()
     except NbGraderException as error:
         failure = tool.failure or error
         raise NotGradable(_explain(course, path.relative_to(course.root), failure)) from failure
-
-
-def _directory(config: Any) -> Any:
-    from nbgrader.coursedir import CourseDirectory
-
-    return CourseDirectory(config=config)
 
 
 def _explain(course: Course, shown: Path, error: Exception) -> str:
@@ -208,7 +210,7 @@ def _explain(course: Course, shown: Path, error: Exception) -> str:
             f"{shown}: Python ended while a cell ran: the cell called an exit, crashed, or used "
             "too much memory. Run it from top to bottom to find the cell, then hand it in again."
         )
-    if isinstance(error, UnresponsiveKernelError):
+    if isinstance(error, UnresponsiveKernelError | CellTimeoutError):
         return f"{shown}: a cell ran on and could not be stopped. Correct it, and grade again."
     if isinstance(error, SchemaTooOldError | SchemaTooNewError):
         return (

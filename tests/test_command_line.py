@@ -1,0 +1,269 @@
+"""The command as a stranger meets it: help, errors, exit codes, the bundle, the sample class."""
+
+import csv
+import dataclasses
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from classroom import EXERCISES, LESSON, NOTEBOOK, answered, copy_course, hand_in, make_course
+
+import autograder.exercises
+from autograder.bundle import write_bundle
+from autograder.command_line import main
+from autograder.course import Course, CourseError
+from autograder.examiner import examine
+from autograder.leaks import leaks
+from autograder.results import collect
+
+ROOT = Path(__file__).parent.parent
+COMMANDS = ("build", "release", "grade", "feedback", "export", "demo")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return make_course(tmp_path_factory.mktemp("template") / "course")
+
+
+@pytest.fixture
+def course(template, tmp_path):
+    return copy_course(template, tmp_path / "course")
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "autograder.command_line", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# --- Help and usage ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_says_what_it_does_with_examples_and_exit_codes(command, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--help"] if command is None else [command, "--help"])
+    assert left.value.code == 0
+    text = capsys.readouterr().out
+    assert "exit codes:" in text
+    assert f"autograder {command or 'grade'} " in text
+    if command is None:
+        assert all(f"    {name} " in text for name in COMMANDS)
+    else:
+        assert "--course" in text
+
+
+def test_help_is_there_at_once():
+    code = "import sys, autograder.command_line; print('nbgrader' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("arguments", [[], ["polish"], ["grade", "--fast"], ["grade", "ana"]])
+def test_a_wrong_argument_is_exit_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+    assert "usage: autograder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_outside_a_course_one_line_says_so(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main([command]) == 2
+    assert main([command, "--course", str(tmp_path / "nowhere")]) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"autograder: {tmp_path}: no course here.")
+    assert second.startswith(f"autograder: {tmp_path / 'nowhere'}: no course here")
+
+
+def test_the_course_is_found_from_a_folder_inside_it(course, monkeypatch, capsys):
+    monkeypatch.chdir(course.source / LESSON)
+    assert main(["release"]) == 0
+    assert capsys.readouterr().out == f"release/{LESSON}: up to date\n"
+
+
+def test_an_error_has_no_traceback_and_its_own_exit_code(course):
+    done = run("grade", "--course", str(course.root))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"autograder: {course.submitted}: nothing was handed in.")
+
+
+def test_a_missing_lesson_is_named(course, capsys):
+    assert main(["release", "--lesson", "09_x", "--course", str(course.root)]) == 2
+    assert "09_x: no such assignment" in capsys.readouterr().err
+
+
+def test_ctrl_c_says_that_the_command_can_go_on(course, monkeypatch, capsys):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("autograder.results.collect", stop)
+    assert main(["export", "--course", str(course.root)]) == 130
+    assert capsys.readouterr().err == "\nautograder: stopped. The same command goes on from here.\n"
+
+
+# --- Grading commands --------------------------------------------------------------------------
+
+
+def test_grade_export_and_feedback_follow_each_other(course, capsys):
+    hand_in(course, "ana", answered(course))
+    where = ["--course", str(course.root)]
+    assert main(["export", *where]) == 1
+    assert "handed in, but not graded yet" in (course.class_folder / "grades.csv").read_text()
+    capsys.readouterr()
+
+    assert main(["grade", "--json", *where]) == 0
+    (shown,) = json.loads(capsys.readouterr().out)
+    assert (shown["student"], shown["outcome"], shown["points"]) == ("ana", "graded", 8.0)
+    assert shown["manual_pending"] == 10.0
+    assert {g["group"] for g in shown["groups"]["lse"]} == {
+        group.title for group in EXERCISES["lse"].groups
+    }
+    written = (course.class_folder / "grades.csv").read_text("utf-8")
+    assert "ana,01_lse_gradient,graded,8,18,,10," in written
+
+    other = course.root / "elsewhere.csv"
+    assert main(["export", "--to", str(other), *where]) == 0
+    assert other.read_text("utf-8") == written
+    assert main(["feedback", "--student", "ana", *where]) == 0
+    assert (course.feedback / "ana" / LESSON / "lse_gradient.html").is_file()
+    capsys.readouterr()
+
+    assert main(["feedback", "--student", "anna", *where]) == 2
+    assert "no student called anna" in capsys.readouterr().err
+    (course.submitted / "bob").mkdir()
+    assert main(["grade", *where]) == 1
+    out = capsys.readouterr().out
+    assert "ana" in out
+    assert out.endswith(
+        "2 submissions: 1 graded, 0 graded with notices, 0 not graded, 1 missing.\n"
+    )
+
+
+# --- The bundle --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bundle") / "lessons.zip"
+    return path, write_bundle(Course(ROOT), path)
+
+
+def test_the_bundle_holds_what_a_learner_needs_and_nothing_else(bundle):
+    path, names = bundle
+    with zipfile.ZipFile(path) as archive:
+        assert archive.namelist() == names
+        wheel = next(name for name in names if name.endswith(".whl"))
+        lessons = [name for name in names if name.startswith("lessons/")]
+        assert set(names) == {"START.txt", "environment.yml", wheel, *lessons}
+        released = sorted((ROOT / "release").glob("[!.]*/*.ipynb"))
+        assert lessons == [f"lessons/{p.parent.name}/{p.name}" for p in released]
+        for name, source in zip(lessons, released, strict=True):
+            assert archive.read(name) == source.read_bytes()
+        environment = yaml.safe_load(archive.read("environment.yml"))
+        assert environment["dependencies"][-1] == {"pip": [f"./{wheel}"]}
+        guide = archive.read("START.txt").decode()
+        assert all(name in guide for name in [wheel, "environment.yml", *lessons])
+        assert len(guide.splitlines()) < 60
+        inside = zipfile.ZipFile(io.BytesIO(archive.read(wheel))).namelist()
+    assert {name.split("/")[0] for name in inside} == {"hopping", "hopping-0.1.0.dist-info"}
+
+
+def test_the_bundle_gives_nothing_away(bundle, tmp_path):
+    path, _ = bundle
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path)
+    assert leaks(Course(ROOT), path, *tmp_path.glob("*.whl")) == []
+
+
+def test_the_same_course_gives_the_same_bundle(bundle, tmp_path):
+    write_bundle(Course(ROOT), tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == bundle[0].read_bytes()
+
+
+def test_a_bundle_that_would_leak_is_not_written(course, tmp_path, monkeypatch):
+    monkeypatch.setattr("autograder.bundle.leaks", lambda *args: ["x.ipynb: it shows an answer"])
+    monkeypatch.setattr("autograder.bundle.build_wheel", lambda *args: tmp_path)
+    with pytest.raises(CourseError, match="it shows an answer"):
+        write_bundle(course, tmp_path / "lessons.zip")
+    assert list(tmp_path.glob("*.zip")) == []
+
+
+def test_a_bundle_needs_the_repository(course, capsys):
+    assert main(["release", "--bundle", "--course", str(course.root)]) == 2
+    assert "The wheel can only be made in the course's repository." in capsys.readouterr().err
+    assert not (course.root / "dist").exists()
+
+
+# --- The sample class --------------------------------------------------------------------------
+
+# One wrong answer of each kind; `autograder demo` on the real course takes them all.
+KINDS = {
+    "wrong-value-1": "beta-forgotten",
+    "wrong-not-finite-1": "no-max-subtraction",
+    "wrong-shape-1": "softmax-over-coordinates",
+    "wrong-type-1": "returns-a-list",
+    "wrong-mutates-1": "mutates-Y",
+}
+
+
+def test_the_sample_class_shows_every_outcome_and_each_loses_what_it_should(
+    course, tmp_path, monkeypatch, capsys
+):
+    weights = EXERCISES["attention_weights"]
+    some = tuple(m for m in weights.misconceptions if m.slug in KINDS.values())
+    # Only one of the two exercises is answered wrongly, so that each student has one thing wrong.
+    exercises = EXERCISES | {"attention_weights": dataclasses.replace(weights, misconceptions=some)}
+    monkeypatch.setattr("autograder.demo._wrong_answers", _only("attention_weights"))
+    monkeypatch.setattr(autograder.exercises, "load", lambda: exercises)
+    folder = tmp_path / "sample"
+    assert main(["demo", "--into", str(folder), "--course", str(course.root)]) == 1
+    out = capsys.readouterr().out
+    sample = Course(folder)
+    found = {result.student: result for result in collect(sample)}
+
+    assert found["right"].points == found["right-unusual"].points == 8
+    assert found["blank"].points == 0
+    for student in ("dead-kernel", "not-json"):
+        assert found[student].outcome == "not graded"
+        assert f"class/submitted/{student}/{LESSON}/{NOTEBOOK}: " in found[student].reason
+        assert found[student].reason in out
+    assert found["absent"].outcome == "missing"
+    for student, slug in KINDS.items():
+        wrong = next(m for m in weights.misconceptions if m.slug == slug)
+        expected = examine("attention_weights", wrong.function)
+        verdict = next(v for v in found[student].verdicts if v.exercise == "attention_weights")
+        lost = [part.title for part in expected.parts if part.points == 0]
+        assert [part.title for part in verdict.parts if part.points == 0] == lost != []
+        assert found[student].points == pytest.approx(5 + expected.points)
+        page = (sample.feedback / student / LESSON / "lse_gradient.html").read_text("utf-8")
+        assert wrong.hint.replace("'", "&#39;") in page
+    rows = list(csv.DictReader((sample.class_folder / "grades.csv").open(encoding="utf-8")))
+    assert {row["student"] for row in rows} == set(found)
+    assert len(found) == 6 + len(KINDS)
+
+    assert main(["demo", "--into", str(tmp_path), "--course", str(course.root)]) == 2
+    assert "there is something else in it" in capsys.readouterr().err
+
+
+def _only(name):
+    from autograder.demo import _wrong_answers
+
+    return lambda exercise: _wrong_answers(exercise) if exercise.name == name else []
+
+
+def test_a_sample_class_needs_built_lessons(tmp_path, capsys):
+    (tmp_path / "nbgrader_config.py").write_text("")
+    assert main(["demo", "--course", str(tmp_path)]) == 2
+    assert "Run `autograder build` first." in capsys.readouterr().err
