@@ -257,3 +257,9 @@ def change_theme(page: Page, theme: str) -> None:
     page.wait_for_function(
         "(theme) => document.body.dataset.jpThemeName === theme", arg=theme, timeout=PATIENCE
     )
+
+
+def close_notebook(page: Page) -> None:
+    """End the kernel of the open notebook and leave its page."""
+    page.evaluate("() => window.jupyterapp.shell.currentWidget?.sessionContext.shutdown()")
+    page.goto("about:blank")

@@ -12,6 +12,9 @@ state to a `Scene`, given to `Picture` with its controls and movable points:
 ... # doctest: +SKIP
 """
 
+from hopping.explore.descent import hop_and_majoriser
+from hopping.explore.drops import hop_along_normal, large_drops, other_bowls
+from hopping.explore.mixtures import two_centres, valleys
 from hopping.explore.pictures import landscape, place, scores_and_weights
 from hopping.explore.scene import (
     Axis,
@@ -44,9 +47,15 @@ __all__ = [
     "TroubleError",
     "ask",
     "count_slider",
+    "hop_along_normal",
+    "hop_and_majoriser",
     "landscape",
+    "large_drops",
     "log_slider",
+    "other_bowls",
     "place",
     "scores_and_weights",
     "slider",
+    "two_centres",
+    "valleys",
 ]

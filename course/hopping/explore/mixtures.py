@@ -1,0 +1,431 @@
+"""The pictures of lesson 02: an energy as a mixture of bumps, and how many valleys it has."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import softmax
+
+from hopping import draw
+from hopping.explore.pictures import BETA, place
+from hopping.explore.scene import (
+    Axis,
+    Band,
+    Curve,
+    Field,
+    Mark,
+    Panel,
+    Path,
+    Points,
+    Scene,
+    TroubleError,
+    ask,
+    care,
+    name_of,
+    quiet,
+)
+from hopping.explore.view import Picture, State, log_slider, slider
+
+STEPS = 300  # of one search; near a split they are short
+# Lengths, against the size of the cloud of centres.
+STRIDE = 0.1  # the longest step
+APART = 0.01  # two searches that end nearer than this are one
+FLAT = 1e-10  # a gradient that counts as none
+LEVEL = 1e-6  # a curvature that counts as none
+COUNTED = 17  # values of β at which valleys are counted before the changes are looked for
+SHARP = 2e-5  # how exactly a change is found, against β
+PATIENCE = 5.0  # seconds for all counts
+
+Stairs = list[tuple[float, int]]
+
+
+def two_centres(
+    energy: Callable, log_mixture_weights: Callable, posterior: Callable, *, beta: float = 0.5
+) -> Picture:
+    """Show two centres on a line: the energy as bowl minus lse, its bumps, and its valleys.
+
+    The centres are c − r and c + r. Heights are measured from ξ = 0, where bowl and scores vanish.
+    The bumps are divided by the sum of all π, so that they fit at every β.
+
+    Parameters
+    ----------
+    energy : callable
+        energy(xi, Y, beta) -> float, the learner's.
+    log_mixture_weights : callable
+        log_mixture_weights(Y, beta) -> (n,), the learner's.
+    posterior : callable
+        posterior(xi, Y, beta) -> (n,), the learner's; the valleys are found with it.
+    beta : float
+        Where β starts.
+
+    Returns
+    -------
+    Picture
+        Its controls are "beta", "r" and "c".
+    """
+    x = Axis("ξ", -2.75, 2.75)
+    betas = Axis(BETA, 2.0**-3.375, 2.0**4.375, log=True)
+
+    def centres(c: float, r: float) -> np.ndarray:
+        return np.array([[c - r], [c + r]])
+
+    @lru_cache(maxsize=2048)  # three curves ask for the same heights
+    def height(at: float, c: float, r: float, beta: float) -> float:
+        return ask(energy, np.array([at]), centres(c, r), beta)
+
+    def total(at: float, c: float, r: float, beta: float) -> float:
+        return height(at, c, r, beta) - height(0.0, c, r, beta)
+
+    def minus_lse(at: float, c: float, r: float, beta: float) -> float:
+        return total(at, c, r, beta) - at**2 / 2
+
+    def mixture(at: float, c: float, r: float, beta: float, log_mass: float) -> float:
+        return np.exp(-beta * height(at, c, r, beta) - log_mass)
+
+    stairs = _remembered_stairs(posterior, betas)
+
+    def scene(state: State) -> Scene:
+        c, r, beta = state["c"], state["r"], state["beta"]
+        Y = centres(c, r)
+        xs = np.linspace(x.low, x.high, 221)
+
+        def log_pi() -> np.ndarray:
+            return ask(log_mixture_weights, Y, beta, shape=(2,))
+
+        def bumps() -> Iterator[Mark]:
+            for share, y, label in zip(softmax(log_pi()), Y[:, 0], ("components", ""), strict=True):
+                bump = share * np.exp(-beta * (xs - y) ** 2 / 2)
+                yield Band(xs, np.zeros_like(xs), bump, "token")
+                yield Path(np.column_stack([xs, bump]), "token", label)
+
+        def their_sum() -> Mark:
+            log_mass = float(np.logaddexp.reduce(log_pi()))
+            return Curve(mixture, (c, r, beta, log_mass), label="exp(−βE)", name="energy")
+
+        def found() -> np.ndarray:
+            return valleys_of(posterior, Y, beta)[:, 0]
+
+        def stars() -> Mark:
+            at = [[v, total(v, c, r, beta)] for v in found()]
+            return Points(np.reshape(at, (-1, 2)), "landing", label="valleys")
+
+        def valley_words() -> str:
+            return f"{_valleys_at([draw.short(v) for v in np.round(np.sort(found()), 6)])}."
+
+        def share_words() -> str:
+            shares = " and ".join(f"{100 * share:.3g} %" for share in softmax(log_pi()))
+            return f"Of the sum of all π the two components have {shares}."
+
+        names = draw.numbered("y", 2)
+        parts = [
+            Path(np.column_stack([xs, xs**2 / 2]), "ink", "bowl"),
+            Curve(minus_lse, (c, r, beta), "other", "−lse", name="energy"),
+            Curve(total, (c, r, beta), "landing", "their sum E", name="energy"),
+            stars,
+        ]
+        on_axis = Points(np.column_stack([Y[:, 0], [0, 0]]), "token", names=names)
+        panels = [
+            Panel("Bowl and −lse, from their value at 0", x, Axis("height", -3.25, 1.75), parts),
+            Panel(
+                "Bumps scaled by π / Σπ", x, Axis("height", 0.0, 1.1), [bumps, their_sum, on_axis]
+            ),
+            _count_panel(betas, Y, beta, stairs, found),
+        ]
+        where = " and ".join(draw.short(y) for y in Y[:, 0])
+        words = [f"Two centres at {where}, β = {beta:.3g}.", valley_words, share_words]
+        words.append(lambda: _stairs_words(stairs(Y), betas))
+        return Scene(panels, words)
+
+    return Picture(
+        scene,
+        controls={
+            "beta": log_slider(BETA, betas.low, betas.high, beta),
+            "r": slider("r", 0.25, 2.0, 1.0, 0.05),
+            "c": slider("c", 0.0, 0.6, 0.0, 0.05),
+        },
+    )
+
+
+def valleys(
+    energy: Callable,
+    posterior: Callable,
+    tokens: np.ndarray,
+    beta: float,
+    *,
+    beta_range: tuple[float, float],
+    heights: tuple[float, float],
+    limits: tuple[float, float] = (-1.5, 1.5),
+    step: float | None = None,
+) -> Picture:
+    """Show where the valleys of a few centres lie in the plane, and how many there are at each β.
+
+    For two centres the pair rule 1/r² is marked, and the β at which the valley really splits.
+
+    Parameters
+    ----------
+    energy : callable
+        energy(xi, Y, beta) -> float, the learner's.
+    posterior : callable
+        posterior(xi, Y, beta) -> (n,), the learner's; the valleys are found with it.
+    tokens : array, (n, 2)
+        Where the centres start; they can be moved.
+    beta : float
+        Where β starts.
+    beta_range : (float, float)
+        Ends of the slider.
+    heights : (float, float)
+        Ends of the height axis of the section, measured from the mean of the centres.
+    limits : (float, float)
+        Ends of both axes of the plane.
+    step : float, optional
+        Even steps of β; without it β goes by powers of two in eighths.
+
+    Returns
+    -------
+    Picture
+        Its control is "beta", its points are "tokens".
+    """
+    tokens = np.array(tokens, dtype=float)
+    names = draw.numbered("y", len(tokens))
+    x, y = Axis("ξ₁", *limits), Axis("ξ₂", *limits)
+    betas = Axis(BETA, *beta_range, log=step is None)
+    stairs = _remembered_stairs(posterior, betas)
+
+    def section(at: float, Y: np.ndarray, beta: float) -> float:
+        mean = Y.mean(axis=0)
+        return energy(mean + at * (Y[0] - mean), Y, beta) - energy(mean, Y, beta)
+
+    def scene(state: State) -> Scene:
+        Y, beta = state["tokens"], state["beta"]
+
+        def found() -> np.ndarray:
+            return valleys_of(posterior, Y, beta)
+
+        def stars() -> Mark:
+            return Points(found(), "landing", label="valleys")
+
+        def section_stars() -> Mark:
+            places = _on_section(found(), Y)
+            return Points(
+                np.reshape([[t, ask(section, t, Y, beta)] for t in places], (-1, 2)),
+                "landing",
+                label="valleys on this line",
+            )
+
+        def valley_words() -> str:
+            return f"{_valleys_at([place(v) for v in np.round(found(), 6)])}."
+
+        panels = [
+            Panel(
+                "Energy from above",
+                x,
+                y,
+                [
+                    Field(energy, (Y, beta)),
+                    Points(Y, "token", "centres", names, handle="tokens"),
+                    stars,
+                ],
+                equal=True,
+            ),
+            Panel(
+                "Energy from the mean (0) to y₁ (1)",
+                Axis("share of the way", -1.25, 1.25),
+                Axis("height above the mean", *heights),
+                [Curve(section, (Y, beta), label="E", name="energy"), section_stars],
+            ),
+            _count_panel(betas, Y, beta, stairs, found),
+        ]
+        words = [f"{len(Y)} centres at β = {beta:.4g}.", valley_words]
+        return Scene(panels, [*words, lambda: _stairs_words(stairs(Y), betas)])
+
+    if step is None:
+        control = log_slider(BETA, *beta_range, beta)
+    else:
+        control = slider(BETA, *beta_range, beta, step)
+    return Picture(scene, points={"tokens": tokens}, controls={"beta": control})
+
+
+def valleys_of(posterior: Callable, Y: np.ndarray, beta: float) -> np.ndarray:
+    """Search for the valleys of the energy from every centre, and from between them.
+
+    A search takes steps of Newton's kind, or else replaces the point by the average of the centres
+    under its posterior, which is a step of −∇E. Flat points that are no valleys are left out. With
+    more than a few centres a valley far from all starts may be missed.
+
+    Parameters
+    ----------
+    posterior : callable
+        posterior(xi, Y, beta) -> (n,), the learner's.
+    Y : array, (n, d)
+        Centres.
+    beta : float
+        Inverse temperature.
+
+    Returns
+    -------
+    ndarray, (k, d)
+        The valleys.
+
+    Raises
+    ------
+    TroubleError
+        The posterior raised, or returned something else than n probabilities.
+    """
+    size = max(np.ptp(Y, axis=0).max(), 1e-6)
+    between = [(one + two) / 2 for one, two in itertools.combinations(Y, 2)]
+    kept: list[np.ndarray] = []
+    with quiet(), care(name_of(posterior)):
+        for start in [*Y, *between, Y.mean(axis=0)]:
+            end = _search(posterior, np.array(start), Y, beta, size)
+            if end is not None and all(np.abs(end - other).max() > APART * size for other in kept):
+                kept.append(end)
+    return np.reshape(kept, (-1, Y.shape[1]))
+
+
+def _search(
+    posterior: Callable, x: np.ndarray, Y: np.ndarray, beta: float, size: float
+) -> np.ndarray | None:
+    """Return the valley below x; None where the search ends on a saddle, or does not end."""
+    gradient, hessian = _slopes(posterior, x, Y, beta)
+    for _ in range(STEPS):
+        length = np.linalg.norm(gradient)
+        curvatures, ways = np.linalg.eigh(hessian)
+        if length <= FLAT * size:
+            return x if _curves_up(posterior, x, Y, beta, curvatures, ways, size) else None
+        # Newton's step, downhill also where the energy curves down.
+        step = -ways @ (ways.T @ gradient / np.maximum(np.abs(curvatures), 1e-12))
+        step *= min(1.0, STRIDE * size / np.linalg.norm(step))
+        slopes = _slopes(posterior, x + step, Y, beta)
+        if slopes[0] @ step > 0 and np.linalg.norm(slopes[0]) > length / 2:
+            step = -gradient  # it went past a valley; this one never climbs
+            slopes = _slopes(posterior, x + step, Y, beta)
+        x, (gradient, hessian) = x + step, slopes
+    return None
+
+
+def _curves_up(
+    posterior: Callable,
+    x: np.ndarray,
+    Y: np.ndarray,
+    beta: float,
+    curvatures: np.ndarray,
+    ways: np.ndarray,
+    size: float,
+) -> bool:
+    """Say whether a flat point is a valley; without curvature, whether the ground rises around."""
+    if abs(curvatures[0]) > LEVEL:
+        return curvatures[0] > 0
+    aside = [sign * STRIDE * size * way for way in ways.T for sign in (1, -1)]
+    return all(_slopes(posterior, x + step, Y, beta)[0] @ step > 0 for step in aside)
+
+
+def _slopes(
+    posterior: Callable, x: np.ndarray, Y: np.ndarray, beta: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return gradient and Hessian of the energy: x − aY, and I − β Cov_a."""
+    a = np.asarray(posterior(x.copy(), Y.copy(), beta))
+    if a.shape != (len(Y),) or a.dtype.kind not in "fiu":
+        a = ask(posterior, x, Y, beta, shape=(len(Y),))  # says what is wrong
+    if not abs(a.sum() - 1) < 1e-6:
+        raise TroubleError(f"{name_of(posterior)} does not sum to 1, so no valleys can be found")
+    mean = a @ Y
+    centred = Y - mean
+    return x - mean, np.eye(len(x)) - beta * (centred.T * a) @ centred
+
+
+def _remembered_stairs(posterior: Callable, betas: Axis) -> Callable[[np.ndarray], Stairs]:
+    """Return a function of the centres that counts valleys over β, and not twice for the same."""
+
+    @lru_cache(maxsize=8)
+    def of(flat: tuple[float, ...], d: int) -> Stairs:
+        return _stairs(posterior, np.reshape(flat, (-1, d)), betas)
+
+    return lambda Y: of(tuple(Y.flat), Y.shape[1])
+
+
+def _stairs(posterior: Callable, Y: np.ndarray, betas: Axis) -> Stairs:
+    """Count the valleys over β, and find where the count changes by halving.
+
+    Returns
+    -------
+    list of (float, int)
+        Where a count begins, and the count.
+    """
+    start = time.perf_counter()
+
+    def count(beta: float) -> int:
+        if time.perf_counter() > start + PATIENCE:
+            raise TroubleError(f"{name_of(posterior)} is too slow to count valleys at every β")
+        return len(valleys_of(posterior, Y, beta))
+
+    spread = np.geomspace if betas.log else np.linspace
+    at = spread(betas.low, betas.high, COUNTED).tolist()
+    counts = [count(beta) for beta in at]
+    steps = [(at[0], counts[0])]
+    for (low, before), (high, after) in itertools.pairwise(zip(at, counts, strict=True)):
+        if before != after:
+            while high > (1 + SHARP) * low:
+                middle = (low + high) / 2
+                low, high = (middle, high) if count(middle) == before else (low, middle)
+            steps.append(((low + high) / 2, after))
+    return steps
+
+
+def _count_panel(
+    betas: Axis,
+    Y: np.ndarray,
+    beta: float,
+    stairs: Callable[[np.ndarray], Stairs],
+    found: Callable[[], np.ndarray],
+) -> Panel:
+    """Make the panel of valleys over β, for a pair with the marks of rule and split."""
+    most = len(Y) + 2
+
+    def marks() -> Iterator[Mark]:
+        steps = stairs(Y)
+        if len(Y) == 2:
+            rule = 4 / max(np.sum((Y[0] - Y[1]) ** 2), 1e-12)
+            if betas.low < rule < betas.high:
+                yield Path([[rule, 0], [rule, most]], "ink", f"1/r² = {rule:.4g}")
+            for split, _ in steps[1:]:
+                yield Path([[split, 0], [split, most]], "other", f"split at {split:.4g}")
+        ends = [*(begin for begin, _ in steps[1:]), betas.high]
+        flat = [[[a, k], [b, k]] for (a, k), b in zip(steps, ends, strict=True)]
+        yield Path(np.concatenate(flat), "landing", "valleys")
+        yield Points([beta, len(found())], "query", label=f"β = {beta:.4g}")
+
+    names = tuple(str(count) for count in range(most + 1))
+    return Panel("How many valleys", betas, Axis("valleys", 0.0, most, names=names), [marks])
+
+
+def _stairs_words(steps: Stairs, betas: Axis) -> str:
+    """Say how many valleys there are from one end of β to the other."""
+    first, *later = steps
+    noun = "1 valley" if first[1] == 1 else f"{first[1]} valleys"
+    if not later:
+        return f"{noun} at every β from {draw.short(betas.low)} to {draw.short(betas.high)}."
+    ends = [f"up to β = {begin:.4g}" for begin, _ in later]
+    parts = [f"{noun} {ends[0]}"]
+    parts += [f"{count} {end}" for (_, count), end in zip(later, ends[1:], strict=False)]
+    return f"{', '.join(parts)}, then {later[-1][1]}."
+
+
+def _on_section(found: np.ndarray, Y: np.ndarray) -> list[float]:
+    """Return where valleys lie on the line from the mean (0) to the first centre (1)."""
+    mean = Y.mean(axis=0)
+    way = Y[0] - mean
+    if not way.any():
+        return []
+    shares = (found - mean) @ way / (way @ way)
+    off = np.linalg.norm(found - mean - np.outer(shares, way), axis=1)
+    return [float(share) for share, far in zip(shares, off, strict=True) if far < 1e-3]
+
+
+def _valleys_at(places: Sequence[str]) -> str:
+    """Say how many valleys there are, and where."""
+    if not places:
+        return "No valley was found"
+    noun = "1 valley" if len(places) == 1 else f"{len(places)} valleys"
+    return f"{noun}, at {', '.join(places)}"
