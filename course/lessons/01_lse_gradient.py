@@ -372,6 +372,7 @@ check(lse_hessian)
 #
 # - **β**: move it from one end to the other. Which end makes the weights equal, which end picks one
 #   token? Where in its band is lse then?
+#   To the left lse leaves its panel at the top: how far up is it at β = 1/64?
 # - **tokens**: with one token, what is the weight, and what is lse? Does β matter?
 # - **+1000**: press it. The scores and lse rise by 1000. Which panels do not change? Why exactly not?
 # - **query**: drag it, or move it with the arrow keys. Do formula and finite differences ever
