@@ -68,7 +68,7 @@ def parallelogram(
 
     return Picture(
         scene,
-        points={"query": np.array([0.25, 0.5])},
+        points={"query": np.array([1.25, -1.5])},
         controls={
             "beta": log_slider(BETA, BETAS.low, BETAS.high, 4.0),
             "angle": slider("angle of y₂", 0, 180, 63, 1),
@@ -213,8 +213,8 @@ def _scene(
         Field(tanh_energy, (Y, beta)),
         Path(outline(Y), "ink", closed=True),
         *arrows,
-        filled_and_hollow,
         stars,
+        filled_and_hollow,
         tanh_hop,
         Points(xi, "query", "query", ("ξ",), handle="query"),
     ]
@@ -234,7 +234,7 @@ def _scene(
             Panel(
                 "How many valleys (tanh)",
                 BETAS,
-                Axis("count, doubling from line to line", -0.25, most + 0.5, names=powers),
+                Axis("count (log scale)", -0.25, most + 0.5, names=powers),
                 [*right, counts],
             ),
         ],
