@@ -529,11 +529,11 @@ for d in (2, 8, 64):
 # %% [markdown] name="see_it"
 # ## See it
 #
-# The picture is drawn by *your* `energy_grad` and `cccp_step`. Left, the landscape of three
-# centres. In the middle, E and its majoriser Q along the arrow: η is the step size, so the query
-# is at 0 and the landing at 1. Right, the energy after each of ten steps. In both, heights are
-# counted from the query's, in units of $\tfrac12\|g\|^2$: the promise is always −1, near and far.
-# *(12 minutes)*
+# The picture is drawn by *your* `energy_grad` and `cccp_step`. *Energy from above* is the landscape
+# of three centres. *Along the arrow* shows E and its majoriser Q: η is the step size, so the query
+# is at 0 and the landing at 1. *Energy log* shows E after each of ten steps. In the last two,
+# heights are counted from the query's, in units of $\tfrac12\|g\|^2$. In these units the promise is
+# always −1. *(12 minutes)*
 #
 # Three questions, one for each control. Write down what you expect, then move it.
 #
