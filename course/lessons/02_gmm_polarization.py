@@ -439,7 +439,8 @@ explore.two_centres(energy, log_mixture_weights, posterior)
 # %% [markdown] name="see_triangle"
 # ### Three centres *(6 minutes)*
 #
-# An equilateral triangle. The middle panel is a cut from the mean of the centres to $y_1$.
+# An equilateral triangle. The middle panel is a cut through the landscape, from the mean of the
+# centres to $y_1$. Its heights are a thousand times those of the energy, measured from the mean.
 #
 # - **β**: go from 1.7 to 2.1. Write down the number of valleys as it changes. Which valley is the
 #   one too many, and which centre does it belong to? How high is the ridge around it?

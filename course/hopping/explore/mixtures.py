@@ -176,7 +176,8 @@ def valleys(
     beta_range : (float, float)
         Ends of the slider.
     heights : (float, float)
-        Ends of the height axis of the section, measured from the mean of the centres.
+        Ends of the height axis of the section, measured from the mean of the centres. The axis
+        shows a thousand times these heights.
     limits : (float, float)
         Ends of both axes of the plane.
     step : float, optional
@@ -195,7 +196,8 @@ def valleys(
 
     def section(at: float, Y: np.ndarray, beta: float) -> float:
         mean = Y.mean(axis=0)
-        return energy(mean + at * (Y[0] - mean), Y, beta) - energy(mean, Y, beta)
+        rise = energy(mean + at * (Y[0] - mean), Y, beta) - energy(mean, Y, beta)
+        return 1000 * rise  # ridges are low, and short numbers fit beside the axis
 
     def scene(state: State) -> Scene:
         Y, beta = state["tokens"], state["beta"]
@@ -232,7 +234,7 @@ def valleys(
             Panel(
                 "Energy from the mean (0) to y₁ (1)",
                 Axis("share of the way", -1.25, 1.25),
-                Axis("height above the mean", *heights),
+                Axis("1000 × height", 1000 * heights[0], 1000 * heights[1]),
                 [Curve(section, (Y, beta), label="E", name="energy"), section_stars],
             ),
             _count_panel(betas, Y, beta, stairs, found),
