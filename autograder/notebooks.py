@@ -104,13 +104,11 @@ def _cell(lesson: Lesson, cell: Cell, source: str, options: Mapping[str, Any]) -
 def _exam_cell(lesson: Lesson, exercise: Exercise) -> NotebookNode:
     parts = ", ".join(f"{group.title} {100 * group.weight:g} %" for group in exercise.groups)
     points = f"{exercise.points:g} point{'' if exercise.points == 1 else 's'}"
-    comment = textwrap.fill(
-        "Nothing to do here. When the course is graded, hidden cases run in this cell "
-        f"({points}: {parts}).",
-        width=88,
-        initial_indent="# ",
-        subsequent_indent="# ",
-        break_long_words=False,
+    worth = textwrap.fill(
+        f"{points}: {parts}.", width=88, initial_indent="# ", subsequent_indent="# "
+    )
+    comment = (
+        "# Nothing to do here: when the course is graded, hidden cases run in this cell.\n" + worth
     )
     source = (
         f"{comment}\n"

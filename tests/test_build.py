@@ -345,9 +345,9 @@ def test_the_notebooks_hold_what_they_should(course):
         "    ",
         "    raise NotImplementedError  # replace this line",
     ]
-    assert "".join(release["doubling-exam_double"]["source"]).replace("\n#", "") == (
-        "# Nothing to do here. When the course is graded, hidden cases run in this cell "
-        "(3 points: ordinary values 60 %, edge shapes 40 %)."
+    assert "".join(release["doubling-exam_double"]["source"]) == (
+        "# Nothing to do here: when the course is graded, hidden cases run in this cell.\n"
+        "# 3 points: ordinary values 60 %, edge shapes 40 %."
     )
 
     solved = cells(course.solutions / "01_doubling" / "doubling.ipynb")
