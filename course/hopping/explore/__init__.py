@@ -12,10 +12,12 @@ state to a `Scene`, given to `Picture` with its controls and movable points:
 ... # doctest: +SKIP
 """
 
+from hopping.explore.corners import parallelogram, zonogon
 from hopping.explore.descent import hop_and_majoriser
 from hopping.explore.drops import hop_along_normal, large_drops, other_bowls
 from hopping.explore.mixtures import two_centres, valleys
 from hopping.explore.pictures import landscape, place, scores_and_weights
+from hopping.explore.quadrics import shape_and_orbit
 from hopping.explore.scene import (
     Axis,
     Band,
@@ -53,9 +55,12 @@ __all__ = [
     "large_drops",
     "log_slider",
     "other_bowls",
+    "parallelogram",
     "place",
     "scores_and_weights",
+    "shape_and_orbit",
     "slider",
     "two_centres",
     "valleys",
+    "zonogon",
 ]
