@@ -50,9 +50,13 @@ class Server:
     app: str
 
     def address(self, notebook: str) -> str:
-        """Return the page of a notebook in this server's front end."""
-        tree = "lab/tree" if self.app == "lab" else "notebooks"
-        return f"{self.url}{tree}/{notebook}"
+        """Return the page of a notebook in this server's front end.
+
+        JupyterLab would reopen what earlier pages had open, with their kernels, but for `reset`.
+        """
+        if self.app == "lab":
+            return f"{self.url}lab/tree/{notebook}?reset"
+        return f"{self.url}notebooks/{notebook}"
 
     def write(self, name: str, *cells: str) -> str:
         """Put a notebook of code cells into the folder and return its name."""
