@@ -49,9 +49,9 @@ def assemble(course: Course, folder: Path, exercises: Mapping[str, Exercise]) ->
     -------
     Course
         With ``class/submitted`` filled: one student who is right, one who is right in unusual
-        ways, one who wrote nothing, students for every known wrong answer (of each exercise, one
-        at a time), one who handed nothing in, one whose Python dies and one whose file is no
-        notebook.
+        ways, one who wrote nothing, students for the known wrong answers, by kind (all of them if
+        the course has one lesson, else one of a kind), one who handed nothing in, one whose
+        Python dies and one whose file is no notebook.
 
     Raises
     ------
@@ -66,18 +66,23 @@ def assemble(course: Course, folder: Path, exercises: Mapping[str, Exercise]) ->
     shutil.copy(course.root / CONFIG, folder / CONFIG)
     for room in ("source", "release"):
         shutil.copytree(course.root / room, folder / room)
-    class_ = students({name: e for name, e in exercises.items() if e.lesson in lessons})
+    class_ = students(
+        {name: e for name, e in exercises.items() if e.lesson in lessons},
+        most=None if len(lessons) == 1 else 1,
+    )
     for lesson in lessons:
         mine = {name: e for name, e in exercises.items() if e.lesson == lesson}
         _hand_in(sample, lesson, mine, class_)
     return sample
 
 
-def students(exercises: Mapping[str, Exercise]) -> dict[str, Answers]:
+def students(exercises: Mapping[str, Exercise], most: int | None) -> dict[str, Answers]:
     """Return what each student who can program hands in, by name.
 
-    Every known wrong answer is there once. A student's wrong answers are all of one kind, one an
-    exercise; where an exercise has no more of that kind, the student's answer is right.
+    A student's wrong answers are all of one kind, one an exercise; where an exercise has no more
+    of that kind, the student's answer is right. With several lessons a class would become large,
+    so `most` says how many students there are of a kind; None gives a place to every known wrong
+    answer.
     """
     right = {name: standalone(e.reference, name) for name, e in exercises.items()}
     unusual = {
@@ -89,6 +94,8 @@ def students(exercises: Mapping[str, Exercise]) -> dict[str, Answers]:
         counts: dict[str, int] = {}
         for kind, code in _wrong_answers(exercise):
             counts[kind] = counts.get(kind, 0) + 1
+            if most and counts[kind] > most:
+                continue
             found.setdefault(f"wrong-{kind}-{counts[kind]}", dict(right))[name] = code
     return {name: found[name] for name in sorted(found)}
 

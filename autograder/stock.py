@@ -259,7 +259,15 @@ def _read_result(
     course: Course, student: str, lesson: str, path: Path, notices: list[str]
 ) -> Result:
     nb = nbformat.read(course.autograded / student / lesson / path.name, as_version=4)
+    shown = path.relative_to(course.root)
     stopped = [_name(cell) for cell in nb.cells if _was_stopped(cell)]
+    exams = [name for name in stopped if name.startswith("exam_")]
+    if exams:
+        # Calls of the learner's function are timed on their own, so this says nothing about it.
+        raise NotGradable(
+            f"{shown}: {', '.join(exams)} ran out of time. Grade again when the machine has less "
+            "to do, or allow more in nbgrader_config.py (c.Execute.timeout)."
+        )
     if stopped:
         notices.append(f"stopped, because it ran too long: {', '.join(stopped)}")
     others = sorted(p.name for p in path.parent.glob("*.ipynb") if p != path)
@@ -271,7 +279,6 @@ def _read_result(
         scores = read_scores(course, gradebook, result)
     lost = [score.name for score in scores if score.points is None and not score.manual]
     if lost or not scores:
-        shown = path.relative_to(course.root)
         raise NotGradable(
             f"{shown}: nbgrader gave no points for {', '.join(lost) or 'anything'}. Copy the "
             "answers into the notebook as it was handed out, and grade again."

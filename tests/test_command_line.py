@@ -17,6 +17,7 @@ import autograder.exercises
 from autograder.bundle import write_bundle
 from autograder.command_line import main
 from autograder.course import Course, CourseError
+from autograder.demo import students
 from autograder.examiner import examine
 from autograder.leaks import leaks
 from autograder.results import collect
@@ -255,6 +256,14 @@ def test_the_sample_class_shows_every_outcome_and_each_loses_what_it_should(
 
     assert main(["demo", "--into", str(tmp_path), "--course", str(course.root)]) == 2
     assert "there is something else in it" in capsys.readouterr().err
+
+
+def test_with_many_lessons_one_student_of_a_kind_has_an_answer_of_each_exercise():
+    class_ = students(EXERCISES, most=1)
+    assert set(class_) == {"right", "right-unusual", *KINDS}
+    for name in EXERCISES:
+        assert class_["wrong-value-1"][name] != class_["right"][name]
+        assert class_["right-unusual"][name] != class_["right"][name]
 
 
 def _only(name):

@@ -449,6 +449,16 @@ def test_a_bug_of_ours_stops_nobody_else(course, monkeypatch):
     assert "Traceback" in (course.class_folder / "grade.log").read_text("utf-8")
 
 
+def test_hidden_cases_that_ran_out_of_time_are_no_zero(course):
+    nb = answered(course)
+    late = nbformat.v4.new_output("error", ename="CellTimeoutError", evalue="", traceback=[])
+    cell(nb, "exam_lse").outputs = [late]
+    path = hand_in(course, "ana", nb)
+    shutil.copytree(path.parent, course.autograded / "ana" / LESSON)
+    with pytest.raises(stock.NotGradable, match="exam_lse ran out of time"):
+        stock._read_result(course, "ana", LESSON, path, [])
+
+
 # --- Bad input ---------------------------------------------------------------------------------
 
 NOTEBOOK_START = '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, '
