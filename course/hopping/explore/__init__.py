@@ -32,6 +32,7 @@ from hopping.explore.scene import (
     TroubleError,
     ask,
 )
+from hopping.explore.settling import step_and_settling, three_kernels
 from hopping.explore.view import Picture, count_slider, log_slider, slider
 
 __all__ = [
@@ -60,6 +61,8 @@ __all__ = [
     "scores_and_weights",
     "shape_and_orbit",
     "slider",
+    "step_and_settling",
+    "three_kernels",
     "two_centres",
     "valleys",
     "zonogon",
