@@ -1,10 +1,10 @@
 # %% [markdown] name="challenge"
 # # 4 · The hop along the normal
 #
-# Lesson 3 found that attention is one **hop**: the query ξ jumps to its **landing** $aY$, a step down
-# the gradient of the energy, of size exactly 1. But why 1, and not the steepness of the slope, or half
-# of it? Look at the energy as a surface in space, stand on it, and leave it at a right angle.
-# **How far do you walk until the landing is right below you, and how far down is it?**
+# Lesson 3 found that attention is one **hop**: the query ξ jumps to its **landing** $aY$, a step
+# down the gradient of the energy, of size exactly 1. But why 1, and not the steepness of the slope,
+# or half of it? Look at the energy as a surface in space, stand on it, and leave it at a right
+# angle. **How far do you walk until the landing is right below you, and how far down is it?**
 #
 # When you are done you can
 #
@@ -13,8 +13,8 @@
 # - split the fall to the surface into three parts and say what each is made of,
 # - judge the claim that this fall is "much larger than 1".
 #
-# **Time** about two hours. **You need** the energy and the hop of lessons 2 and 3. Their functions are
-# given below, so you do not need your own notebooks.
+# **Time** about two hours. **You need** the energy and the hop of lessons 2 and 3. Their functions
+# are given below, so you do not need your own notebooks.
 
 # %% name="imports"
 import numpy as np
@@ -49,7 +49,7 @@ def energy_grad(xi, Y, beta):
 # (a) aY · (b) 2aY · (c) aY/2 · (d) ξ/2.
 #
 # **w2.** Draw the tangent plane of lse at one place. Then the plane is\
-# (a) never above lse · (b) never below lse · (c) sometimes above, sometimes below · (d) equal to lse.
+# (a) never above lse · (b) never below lse · (c) sometimes above, sometimes below · (d) lse itself.
 #
 # **w3.** A hop lowers $E$ at least by this many times $\|g\|^2$:\
 # (a) 0 · (b) 0.5 · (c) 1 · (d) 2.
@@ -83,7 +83,7 @@ check_answers(
         "w1": lambda: pick(nearest, a="aY", b="2aY", c="aY/2", d="ξ/2"),
         "w2": lambda: pick("never above lse" if min(gaps) > -1e-12 else "never below lse",
                            a="never above lse", b="never below lse",
-                           c="sometimes above, sometimes below", d="equal to lse"),
+                           c="sometimes above, sometimes below", d="lse itself"),
         "w3": lambda: pick(min(falls), a=0, b=0.5, c=1, d=2),
     },
 )  # fmt: skip
@@ -92,10 +92,10 @@ check_answers(
 # ## Predict first
 #
 # Over every query ξ, in $d$ dimensions, put a point at the height $E(\xi)$. These points are a
-# **surface** in $d + 1$ dimensions. The **normal** at a point of it is the direction at a right angle
-# to the surface, upwards. From the point over ξ, walk straight along the normal. The height you have
-# gained is the **rise**. Stop at a rise of 1: the point you have reached is the **apex**. Fall straight
-# down from the apex to the surface: the length of this fall is the **drop**.
+# **surface** in $d + 1$ dimensions. The **normal** at a point of it is the direction at a right
+# angle to the surface, upwards. From the point over ξ, walk straight along the normal. The height
+# you have gained is the **rise**. Stop at a rise of 1: the point you have reached is the **apex**.
+# Fall straight down from the apex to the surface: the length of this fall is the **drop**.
 #
 # Commit to an answer for each question before you compute anything. A guess counts: the points are
 # for committing, not for being right. *(5 minutes)*
@@ -132,14 +132,14 @@ commit(prediction, questions=5)
 #
 # *(12 minutes, with the example by hand)*
 #
-# **Step 1: the surface.** Its points are $(\xi, E(\xi))$: the $d$ coordinates of the query first, the
-# height last. Move ξ a little along coordinate $j$, and the height changes by $g_j = \partial E /
-# \partial \xi_j$ for each unit. So the surface has the tangents $(e_j,\, g_j)$, one for each
+# **Step 1: the surface.** Its points are $(\xi, E(\xi))$: the $d$ coordinates of the query first,
+# the height last. Move ξ a little along coordinate $j$, and the height changes by
+# $g_j = \partial E / \partial \xi_j$ for each unit. So the surface has the tangents $(e_j,\, g_j)$, one for each
 # coordinate; $e_j$ is 1 in place $j$ and 0 elsewhere.
 #
 # **Step 2: its normal.** The direction $(-g,\, 1)$ is at a right angle to every tangent, because
-# $(-g, 1) \cdot (e_j, g_j) = -g_j + g_j = 0$. Its length is $\sqrt{1 + \|g\|^2}$, by Pythagoras. So the
-# normal of length 1, upwards, is
+# $(-g, 1) \cdot (e_j, g_j) = -g_j + g_j = 0$. Its length is $\sqrt{1 + \|g\|^2}$, by Pythagoras. So
+# the normal of length 1, upwards, is
 #
 # $$\hat n = \frac{(-g,\; 1)}{\sqrt{1 + \|g\|^2}}.$$
 #
@@ -149,11 +149,12 @@ commit(prediction, questions=5)
 #
 # $$\xi - g = \xi - (\xi - aY) = aY, \qquad \textbf{the landing.}$$
 #
-# Nothing here asks how steep the place is. The rise is 1 everywhere; what depends on the slope is the
-# distance you walk for it, $\sqrt{1 + \|g\|^2}$.
+# Nothing here asks how steep the place is. The rise is 1 everywhere; what depends on the slope is
+# the distance you walk for it, $\sqrt{1 + \|g\|^2}$.
 #
-# **Step 4: the drop.** From the apex, at the height $E(\xi) + 1$, fall to the surface, at the height
-# $E(aY)$. So the drop is $1 + E(\xi) - E(aY)$. Now $E$ is a bowl minus lse; take them one by one.
+# **Step 4: the drop.** From the apex, at the height $E(\xi) + 1$, fall to the surface, at the
+# height $E(aY)$. So the drop is $1 + E(\xi) - E(aY)$. Now $E$ is a bowl minus lse; take them one by
+# one.
 #
 # - The bowl: $\tfrac12\|\xi\|^2 - \tfrac12\|\xi - g\|^2 = \xi \cdot g - \tfrac12\|g\|^2$.
 # - lse: its tangent plane at ξ has the gradient $aY$, so from ξ to $\xi - g$ the plane changes by
@@ -161,31 +162,33 @@ commit(prediction, questions=5)
 #
 # $$D = \mathrm{lse}(aY) - \bigl[\mathrm{lse}(\xi) - aY \cdot g\bigr] \;\ge\; 0.$$
 #
-# Together: $E(\xi) - E(aY) = (\xi - aY) \cdot g - \tfrac12\|g\|^2 + D$, and $\xi - aY$ is $g$ itself:
+# Together: $E(\xi) - E(aY) = (\xi - aY) \cdot g - \tfrac12\|g\|^2 + D$, and $\xi - aY$ is $g$
+# itself:
 #
 # $$\boxed{\;\text{drop} = 1 + \tfrac12\|g\|^2 + D\;}$$
 #
 # Three parts, none negative: the **rise**, the **bowl's part**, and the **bend**, which is what lse
-# curves away from its tangent. (A gap between a convex function and its tangent is called a *Bregman
-# divergence*.) Where the hop stays put, $g = 0$, the drop is exactly 1. Everywhere else it is larger.
+# curves away from its tangent. (A gap between a convex function and its tangent is called a
+# *Bregman divergence*.) Where the hop stays put, $g = 0$, the drop is exactly 1. Everywhere else it
+# is larger.
 #
 # **Step 5: another bowl.** Over $\frac c2\|\xi\|^2$ the gradient is $c\,\xi - aY$, and the hop of
-# lesson 3 lands where the bowl's slope equals that of lse: $c\,\xi^+ = aY$, so $\xi^+ = aY/c$. A rise $r$
-# leads above $\xi - r\,(c\,\xi - aY)$, which is $aY/c$ for $r = 1/c$ and, unless the gradient is 0, for
-# no other. **The rise is 1 because the curvature of the bowl is 1.** A bowl whose curvature depends on
-# the direction has no right rise, except at special places.
+# lesson 3 lands where the bowl's slope equals that of lse: $c\,\xi^+ = aY$, so $\xi^+ = aY/c$. A
+# rise $r$ leads above $\xi - r\,(c\,\xi - aY)$, which is $aY/c$ for $r = 1/c$ and, unless the
+# gradient is 0, for no other. **The rise is 1 because the curvature of the bowl is 1.** A bowl
+# whose curvature depends on the direction has no right rise, except at special places.
 
 # %% [markdown] name="by_hand"
 # ### By hand
 #
-# One token $y = \tfrac14$ in one dimension, the query $\xi = 1$, any β. A single token has weight 1, so
-# $\mathrm{lse} = \tfrac14 \xi$, and $E = \tfrac12\xi^2 - \tfrac14\xi$ with the gradient
+# One token $y = \tfrac14$ in one dimension, the query $\xi = 1$, any β. A single token has weight
+# 1, so $\mathrm{lse} = \tfrac14 \xi$, and $E = \tfrac12\xi^2 - \tfrac14\xi$ with the gradient
 # $g = \xi - \tfrac14$.
 #
 # - Start: $E(1) = \tfrac14$ and $g = \tfrac34$.
 # - Normal: $(-\tfrac34, 1)$ has length $\tfrac54$, so $\hat n = (-\tfrac35, \tfrac45)$.
-# - Walk $\tfrac54$ along it: $(1, \tfrac14) + (-\tfrac34, 1) = (\tfrac14, \tfrac54)$. That is above the
-#   token, the only place a hop can land.
+# - Walk $\tfrac54$ along it: $(1, \tfrac14) + (-\tfrac34, 1) = (\tfrac14, \tfrac54)$. That is above
+#   the token, the only place a hop can land.
 # - Ground: $E(\tfrac14) = \tfrac1{32} - \tfrac1{16} = -\tfrac1{32}$. Drop:
 #   $\tfrac54 + \tfrac1{32} = \tfrac{41}{32} = 1.28125$.
 # - Parts: $1 + \tfrac12 \cdot \tfrac9{16} = \tfrac{41}{32}$. The bend is 0: with one token lse is a
@@ -214,21 +217,21 @@ picture
 # ## Guided practice
 #
 # Five functions. After each one, `check(...)` tells you at once what is wrong and what to think
-# about. Arrays that you are given must not be changed; what you return must be a new array or number.
-# Lengths and points are compared to about nine digits, drops to eight. Use `energy`, `energy_grad` and
-# `lse` from the top.
+# about. Arrays that you are given must not be changed; what you return must be a new array or
+# number. Lengths and points are compared to about nine digits, drops to eight. Use `energy`,
+# `energy_grad` and `lse` from the top.
 
 # %% [markdown] name="practice_normal"
 # ### 1. `unit_normal`: at a right angle *(8 minutes)*
 #
 # $$\hat n = \frac{(-g,\; 1)}{\sqrt{1 + \|g\|^2}}, \qquad g = \nabla E(\xi)$$
 #
-# Shape `(d + 1,)`: first the $d$ horizontal components, last the height component, which is above 0.
-# Length 1. `np.append(vector, number)` makes one array of both.
+# Shape `(d + 1,)`: first the $d$ horizontal components, last the height component, which is
+# positive. Length 1. `np.append(vector, number)` makes one array of both.
 #
 # <details><summary>It has length 1, but the right angle is missing</summary>
-# Take the dot product with a tangent, (1, 0, …, slope in the first coordinate). What must the sign of
-# the horizontal part be so that it vanishes?
+# Take the dot product with a tangent, (1, 0, …, slope in the first coordinate). What must the sign
+# of the horizontal part be so that it vanishes?
 # </details>
 # <details><summary>The check says something about Pythagoras</summary>
 # One leg of the triangle is 1, the other is the length of g. Which squares stand under the root?
@@ -294,8 +297,8 @@ check(hop_length)
 #
 # $$\text{apex} = (\xi,\, E(\xi)) + \text{length} \cdot \hat n$$
 #
-# Shape `(d + 1,)`: first the place, last the height. You have both factors already. Before you run the
-# check, say what must come out for the place when the rise is 1, and what for the height.
+# Shape `(d + 1,)`: first the place, last the height. You have both factors already. Before you run
+# the check, say what must come out for the place when the rise is 1, and what for the height.
 #
 # <details><summary>The place is right and the height is not</summary>
 # The walk does not begin at height 0. What is under your feet at the start?
@@ -328,9 +331,9 @@ check(hop_apex)
 # %% [markdown] name="theorem_tested"
 # #### Test the theorem
 #
-# You built the walk from a right angle and a rise; nowhere did you tell it where to end. The next cell
-# sets its end beside $aY$ on 300 random landscapes in 5 dimensions. All three differences should be
-# rounding, below a millionth of a millionth.
+# You built the walk from a right angle and a rise; nowhere did you tell it where to end. The next
+# cell sets its end beside $aY$ on 300 random landscapes in 5 dimensions. All three differences
+# should be rounding, below a millionth of a millionth.
 
 # %% name="theorem"
 rng = np.random.default_rng(0)
@@ -386,8 +389,8 @@ check(vertical_drop)
 # $$\bigl[\;1,\quad \tfrac12\|g\|^2,\quad D\;\bigr], \qquad
 # D = \mathrm{lse}(aY) - \bigl[\mathrm{lse}(\xi) - aY \cdot g\bigr]$$
 #
-# Shape `(3,)`. Compute $D$ from its own formula, not as what is left of the drop: then the sum of the
-# parts is a test of step 4 and of your code. Do not clip $D$ at 0; rounding may leave it at
+# Shape `(3,)`. Compute $D$ from its own formula, not as what is left of the drop: then the sum of
+# the parts is a test of step 4 and of your code. Do not clip $D$ at 0; rounding may leave it at
 # $-10^{-16}$.
 #
 # <details><summary>My D is negative, and not by rounding</summary>
@@ -427,31 +430,32 @@ check(drop_parts)
 # Three pictures, drawn by *your* functions. For each question say what you expect, then move the
 # control. *(12 minutes)*
 #
-# The first shows one hop from above, in space, and in the upright slice that holds the normal. In the
-# slice two curves lie between apex and surface: the level of the query, and the parabola of curvature 1
-# that touches the surface at the query. They split the drop into its parts.
+# The first shows one hop from above, in space, and in the upright slice that holds the normal. In
+# the slice two curves lie between apex and surface: the level of the query, and the parabola of
+# curvature 1 that touches the surface at the query. They split the drop into its parts. In space,
+# ΔE is the height above $E(0)$.
 #
-# - **query**: drag it, or move it with the arrow keys, to the bottom of a valley. Which parts are left?
-#   How long is the walk?
-# - **β**: move it from end to end. The surface is nowhere above the parabola. Which step of the model
-#   says so? Which part does β never change?
+# - **query**: drag it, or move it with the arrow keys, to the bottom of a valley. Which parts are
+#   left? How long is the walk?
+# - **β**: move it from end to end. The surface is nowhere above the parabola. Which step of the
+#   model says so? Which part does β never change?
 
 # %% name="explore_hop"
 explore.hop_along_normal(energy, unit_normal, hop_length, hop_apex, vertical_drop, drop_parts)
 
 # %% [markdown] name="see_bowls"
-# The second has a bowl of curvature $c$. It needs no new function: that surface is $c$ times as tall as
-# your own surface for the tokens $Y/c$ at the inverse temperature $c\beta$.
+# The second has a bowl of curvature $c$. It needs no new function: that surface is $c$ times as
+# tall as your own surface for the tokens $Y/c$ at the inverse temperature $c\beta$.
 #
 # <details><summary>Why is it?</summary>
-# The scores are divided by c and β is multiplied by c: the exponents are as before, and lse, with 1/β in
-# front, is divided by c. So c times your surface is c times the bowl, minus the old lse.
+# The scores are divided by c and β is multiplied by c: the exponents are as before, and lse, with
+# 1/β in front, is divided by c. So c times your surface is c times the bowl, minus the old lse.
 # </details>
 #
-# - **bowl c**: leave the rise at 1 and move $c$. Where does the walk hit the landing, on which side of it
-#   does it end for a steeper bowl?
-# - **rise**: set $c = 4$, then $c = \tfrac14$. Which rise hits? Why is the curve of misses made of two
-#   straight lines?
+# - **bowl c**: leave the rise at 1 and move $c$. Where does the walk hit the landing, on which side
+#   of it does it end for a steeper bowl?
+# - **rise**: set $c = 4$, then $c = \tfrac14$. Which rise hits? Why is the curve of misses made of
+#   two straight lines?
 
 # %% name="explore_bowls"
 explore.other_bowls(energy, energy_grad, hop_apex)
@@ -460,9 +464,10 @@ explore.other_bowls(energy, energy_grad, hop_apex)
 # The third leaves the plane. Query and 32 tokens have one length and random directions in $d$
 # dimensions, and $\beta = 1/\sqrt d$. The thin curve is the drop if the hop went all the way to 0.
 #
-# - **length**: at $d = 64$ go from 8 down to 1. Which part of the drop is it that grows with the length?
-# - **d**: at length 8 go from 64 down to 2. The tokens are as long as before. Why is the drop small now?
-#   (Where, among 32 tokens on a circle, is the one that takes most of the weight?)
+# - **length**: at $d = 64$ go from 8 down to 1. Which part of the drop is it that grows with the
+#   length?
+# - **d**: at length 8 go from 64 down to 2. The tokens are as long as before. Why is the drop small
+#   now? (Where, among 32 tokens on a circle, is the one that takes most of the weight?)
 
 # %% name="explore_sizes"
 explore.large_drops(vertical_drop, drop_parts)
@@ -474,10 +479,11 @@ explore.large_drops(vertical_drop, drop_parts)
 #
 # You can read this on the web. Measure it in two worlds. Let "much larger" mean above 3.
 #
-# The next cell gives you `random_hop`. With it, draw 300 hops of *short* tokens, `random_hop(rng, 2, 4,
-# 1.0)`, and 300 of *long* ones, `random_hop(rng, 64, 32, 8.0)`. Each returns the three arguments of your
-# `vertical_drop`. Keep the drops in `short_drops` and `long_drops`. Then write your verdict, whether the
-# typical drop is much larger than 1: `"always"`, `"never"` or `"depends"`. *(8 minutes)*
+# The next cell gives you `random_hop`. With it, draw 300 hops of *short* tokens, `random_hop(rng,
+# 2, 4, 1.0)`, and 300 of *long* ones, `random_hop(rng, 64, 32, 8.0)`. Each returns the three
+# arguments of your `vertical_drop`. Keep the drops in `short_drops` and `long_drops`. Then write
+# your verdict, whether the typical drop is much larger than 1: `"always"`, `"never"` or
+# `"depends"`. *(8 minutes)*
 
 
 # %% name="claim_given"
@@ -516,13 +522,13 @@ else:
 # %% [markdown] name="claim_settled"
 # <details><summary>What is true</summary>
 #
-# Half of it. The drop is never below 1, and it is 1 only where the hop stays put: that half is right.
-# "Much larger" is a statement about the *length of the hop*, because the bowl's part is half of its
-# square. With short tokens no hop is long. With long tokens in many dimensions, random directions are
-# nearly at right angles, so no token stands out, the average of many is near 0, and the hop is nearly as
-# long as the query. Many models scale their vectors to a length near $\sqrt d$, and then half the squared
-# length is $\tfrac d2$. But in two dimensions the same length gave you small drops, and a query that has
-# settled in its valley drops by 1 whatever the tokens are.
+# Half of it. The drop is never below 1, and it is 1 only where the hop stays put: that half is
+# right. "Much larger" is a statement about the *length of the hop*, because the bowl's part is half
+# of its square. With short tokens no hop is long. With long tokens in many dimensions, random
+# directions are nearly at right angles, so no token stands out, the average of many is near 0, and
+# the hop is nearly as long as the query. Many models scale their vectors to a length near $\sqrt
+# d$, and then half the squared length is $\tfrac d2$. But in two dimensions the same length gave
+# you small drops, and a query that has settled in its valley drops by 1 whatever the tokens are.
 #
 # </details>
 
@@ -546,13 +552,13 @@ else:
 # %% [markdown] name="retrieve_answers_shown"
 # <details><summary>The answers</summary>
 #
-# 1. The normal leans by $-g$ for each unit of height, and the hop is $-g$. Steeper means a longer hop and
-#    a stronger lean, in the same measure. What grows is the walk. You meet this again in lesson 5: something
-#    else is subtracted from the same bowl, and the rise is still 1.
-# 2. The rise, 1; the bowl's part, $\tfrac12\|g\|^2$; the bend $D$, by which lse lies above its tangent. In
-#    lesson 6 the bend has a closed form.
-# 3. Exactly 1: no slope, no hop, straight up and straight down again. It returns in lesson 7, where one
-#    hop is compared with settling.
+# 1. The normal leans by $-g$ for each unit of height, and the hop is $-g$. Steeper means a longer
+#    hop and a stronger lean, in the same measure. What grows is the walk. You meet this again in
+#    lesson 5: something else is subtracted from the same bowl, and the rise is still 1.
+# 2. The rise, 1; the bowl's part, $\tfrac12\|g\|^2$; the bend $D$, by which lse lies above its
+#    tangent. In lesson 6 the bend has a closed form.
+# 3. Exactly 1: no slope, no hop, straight up and straight down again. It returns in lesson 7, where
+#    one hop is compared with settling.
 #
 # </details>
 #
@@ -602,14 +608,16 @@ reveal(
 # %% [markdown] nbgrader={"grade_id": "project", "task": true, "points": 3}
 # ## Mastery project: the anatomy of a hop *(35 minutes)*
 #
-# Write `hop_numbers(energy, gradient, xi)` for *any* surface: `energy` is a function of a place alone and
-# returns a number, `gradient` returns its gradient. It returns five numbers: the length of the walk for
-# a rise of 1, the height of the apex, the height of the ground below the apex, the drop, and the bend,
-# which is what the drop has beyond $1 + \tfrac12\|g\|^2$. The exam hands it surfaces of three kinds.
+# Write `hop_numbers(energy, gradient, xi)` for *any* surface: `energy` is a function of a place
+# alone and returns a number, `gradient` returns its gradient. It returns five numbers: the length
+# of the walk for a rise of 1, the height of the apex, the height of the ground below the apex, the
+# drop, and the bend, which is what the drop has beyond $1 + \tfrac12\|g\|^2$. The exam hands it
+# surfaces of three kinds.
 #
-# Then draw one hop in space, in 2 dimensions, for each of the three. A **kernel** is a way to turn scores
-# into what is subtracted from the bowl. Yours, lse, is called softmax. The other two belong to lessons 5
-# and 6; with the scores $s = Y\xi$ they are
+# Then draw one hop in space for each of the three, with the tokens `Y` of the warm-up, β = ¼ and
+# one query far from 0 for all. If you count heights from $E(0)$, the three fit one box. A
+# **kernel** is a way to turn scores into what is subtracted from the bowl. Yours, lse, is called
+# softmax. The other two belong to lessons 5 and 6; with the scores $s = Y\xi$ they are
 #
 # $$\text{tanh:}\quad E = \tfrac12\|\xi\|^2 - \tfrac1\beta \sum_\tau \ln\cosh(\beta s_\tau),
 # \qquad \nabla E = \xi - \sum_\tau \tanh(\beta s_\tau)\, y_\tau$$
@@ -617,13 +625,13 @@ reveal(
 # $$\text{linear:}\quad E = \tfrac12\|\xi\|^2 - \tfrac\beta2 \sum_\tau s_\tau^2,
 # \qquad \nabla E = \xi - \beta \sum_\tau s_\tau\, y_\tau$$
 #
-# `with draw.figure(3, projections=["3d"] * 3, words="...") as (picture, axes):` makes three axes, and two
-# functions draw on them: `draw.draw_surface(ax, energy, zlim=(low, high))` and
-# `draw.draw_hop_on_surface(ax, start, apex, ground, parts=[1, half, bend])`. `start` and `apex` are points
-# in space, shape `(3,)`. Print the numbers beside the figure.
+# `with draw.figure(3, projections=["3d"] * 3, words="...") as (picture, axes):` makes three axes,
+# and two functions draw on them: `draw.draw_surface(ax, energy, zlim=(low, high))` and
+# `draw.draw_hop_on_surface(ax, start, apex, ground, parts=[1, half, bend])`. `start` and `apex` are
+# points in space, shape `(3,)`. Print the numbers beside the figure.
 #
-# In the report: which of the five numbers, and of the three parts, come from the bowl alone? What makes the
-# bend positive or zero on all three surfaces? And find a surface and a place where the drop is *below* 1.
+# In the report: what is the same on all three surfaces, and why? What differs, but by one formula?
+# What keeps the bend from being negative? And find a surface and a place where the drop is *below* 1.
 #
 # | read by a person | points |
 # |---|---|
@@ -682,8 +690,9 @@ for name, (E, slope) in surfaces.items():
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "project_figure", "solution": true}
-# Your figure. Heights are counted from the origin here, so that all three fit one box.
+# Your figure.
 ### BEGIN SOLUTION
+# Heights are counted from that at the origin, so that all three surfaces fit one box.
 words = "One hop on three surfaces over the same bowl. The drops: "
 words += ", ".join(f"{k} {hop_numbers(*pair, start)[3]:.2f}" for k, pair in surfaces.items())
 with draw.figure(3, projections=["3d"] * 3, words=words + ".") as (picture, axes):
@@ -704,25 +713,27 @@ picture
 # *Your report.*
 #
 # ### BEGIN SOLUTION
-# The rise is 1 on all three because they share the bowl of curvature 1. The walk and the bowl's part
-# depend on the gradient, and so on the kernel, but by the same formula. The bend is how far the function
-# that is subtracted from the bowl lies above its tangent: lse, the sum of ln cosh and the sum of squares
-# are all convex, so it is never negative. Take the surface 2x² in one dimension, at x = 1: the gradient
-# is 4, the walk ends above −3, where the surface is 18 high, and the apex is 3 high. The drop is −15. The
-# theorem does not forbid it: 2x² is the bowl minus −1.5x², and that is not convex.
+# The rise is 1 on all three because they share the bowl of curvature 1. The walk and the bowl's
+# part depend on the gradient, and so on the kernel, but by the same formula. The bend is how far
+# the function that is subtracted from the bowl lies above its tangent: lse, the sum of ln cosh and
+# the sum of squares are all convex, so it is never negative. Take the surface 2x² in one dimension,
+# at x = 1: the gradient is 4, the walk ends above −3, where the surface is 18 high, and the apex is
+# 3 high. The drop is −15. The theorem does not forbid it: 2x² is the bowl minus −1.5x², and that is
+# not convex.
 # ### END SOLUTION
 
 # %% [markdown] name="limits"
 # ## What was not shown
 #
 # - The picture explains a hop; no network walks along a normal. It computes $aY$ at once.
-# - The rise of 1 belongs to the bowl of curvature 1. Over a bowl whose curvature depends on the direction
-#   the hop of lesson 3 is still there, but no rise leads to it along the normal.
-# - A computer loses the rise of 1 where $E$ itself is above $2^{53}$: its numbers are 2 apart there.
+# - The rise of 1 belongs to the bowl of curvature 1. Over a bowl whose curvature depends on the
+#   direction the hop of lesson 3 is still there, but no rise leads to it along the normal.
+# - A computer loses the rise of 1 where $E$ itself is above $2^{53}$: its numbers are 2 apart
+#   there.
 # - Random directions stand for tokens here. Trained models have other ones.
 #
 # **Read on.** A. L. Yuille and A. Rangarajan, *The concave-convex procedure*, Neural Computation 15
-# (2003): why a step to the landing never raises the energy. L. M. Bregman, *The relaxation method of
-# finding the common point of convex sets*, USSR Computational Mathematics and Mathematical Physics 7
-# (1967): the gap between a convex function and its tangent. H. Ramsauer and others, *Hopfield networks
-# is all you need*, ICLR 2021 (arXiv 2008.02217): the energy and its hop.
+# (2003): why a step to the landing never raises the energy. L. M. Bregman, *The relaxation method
+# of finding the common point of convex sets*, USSR Computational Mathematics and Mathematical
+# Physics 7 (1967): the gap between a convex function and its tangent. H. Ramsauer and others,
+# *Hopfield networks is all you need*, ICLR 2021 (arXiv 2008.02217): the energy and its hop.

@@ -58,7 +58,7 @@ def hop_along_normal(
     Y = np.array(tokens, dtype=float)
     across = Axis("distance along the hop", -1.0, 4.0)
     height = Axis("height above the query", -5.0, 1.5)
-    upright = Axis("E − E(0)", -1.25, 4.5)
+    upright = Axis("ΔE", -1.25, 4.5)
 
     def scene(state: State) -> Scene:
         xi, beta = state["query"], state["beta"]
