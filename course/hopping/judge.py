@@ -265,7 +265,8 @@ def _alike(left: Any, right: Any, tolerance: Tolerance) -> bool:
         )
     (tolerance,) = _for_each_part(tolerance, 1)
     if left is None or right is None or isinstance(left, str) or isinstance(right, str):
-        return left is right or (isinstance(left, str) and left == right)
+        # A string is asked first what the other is: NumPy compares it with an array by element.
+        return left is right or (isinstance(left, str) and isinstance(right, str) and left == right)
     left, right = np.asarray(left), np.asarray(right)
     if left.shape != right.shape or left.dtype.kind == "U" or right.dtype.kind == "U":
         return False
