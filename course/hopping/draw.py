@@ -320,6 +320,7 @@ def draw_surface(
     *,
     zlim: tuple[float, float] | None = None,
     side: int = 41,
+    signed: bool = False,
 ) -> list[Artist]:
     """Draw a landscape as a surface in space.
 
@@ -335,6 +336,8 @@ def draw_surface(
         Heights shown; what lies above is left out, so that the bottom can be seen.
     side : int
         Grid points in each direction when `energy` is a function.
+    signed : bool
+        The quantity has a sign: diverging colours, white at 0.
 
     Returns
     -------
@@ -342,16 +345,17 @@ def draw_surface(
         The surface.
     """
     values = sample(energy, xlim, ylim, side) if callable(energy) else np.asarray(energy)
-    low, high = value_range(values)
-    zlim = zlim or (low, high if high > low else low + 1)
+    low, high = value_range(values, signed)
+    high = high if high > low else low + 1
+    zlim = zlim or (low, high)
     grid = np.meshgrid(np.linspace(*xlim, values.shape[1]), np.linspace(*ylim, values.shape[0]))
     inside = np.clip(values, *zlim)
     ax.computed_zorder = False  # a hop is drawn over the surface, never hidden by it
     surface = ax.plot_surface(
         *grid,
         inside,
-        cmap=ListedColormap(landscape_colors() / 255),
-        norm=PowerNorm(0.5, low, high if high > low else low + 1),
+        cmap=ListedColormap(landscape_colors(signed) / 255),
+        norm=Normalize(low, high) if signed else PowerNorm(0.5, low, high),
         rstride=max(1, values.shape[0] // 40),
         cstride=max(1, values.shape[1] // 40),
         linewidth=0.2,

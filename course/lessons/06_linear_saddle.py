@@ -130,7 +130,7 @@ commit(prediction, questions=5)
 # %% [markdown] name="model"
 # ## The model, in five small steps
 #
-# *(12 minutes, with the example by hand)*
+# *(10 minutes, with the example by hand)*
 #
 # **Step 1: hop and energy.** The score $s_\tau = y_\tau\cdot\xi$ has the gradient $y_\tau$. So
 # $\tfrac\beta2 \sum s_\tau^2$ has the gradient $\beta \sum s_\tau\, y_\tau$: the landing. With the bowl,
@@ -145,7 +145,7 @@ commit(prediction, questions=5)
 # matrix**. It is symmetric, and none of its eigenvalues $\lambda_1, \dots, \lambda_d$ is negative.
 #
 # **Step 3: curvatures.** Cut the landscape along the eigenvector of $\lambda_i$: the parabola has the
-# **curvature** $1 - \beta\lambda_i$. The 1 comes from the bowl, what is taken away from the tokens.
+# **curvature** $1 - \beta\lambda_i$. The bowl gives the 1, and the tokens take $\beta\lambda_i$ away.
 # Every other cut lies between the lowest and the highest curvature, so these two decide:
 #
 # | lowest | highest | shape |
@@ -162,7 +162,7 @@ commit(prediction, questions=5)
 # **Step 4: the orbit.** Along that eigenvector a hop multiplies by $\beta\lambda_i$, and $k$ hops by
 # $(\beta\lambda_i)^k$. The sequence of places is called the **orbit** of the query. Where the curvature
 # is above 0, the factor is below 1 and the orbit shrinks to 0: whatever the query was, it is
-# forgotten. Where the curvature is below 0, the orbit grows for ever.
+# forgotten. Where it is below 0, the orbit grows for ever; where it is 0, it stands still.
 #
 # **Step 5: every hop lowers E.** With $g = \nabla E(\xi)$, a quadratic form obeys exactly
 # $E(\xi - g) = E(\xi) - \|g\|^2 + \tfrac12\, g^\top (I - \beta Y^\top Y)\, g$. Collect the terms:
@@ -313,7 +313,7 @@ for query, tokens, beta in random_landscapes(1000, seed=1):
 print(f"{rises} of 1000 hops raise E; the formula is off by {max(errors):.0e} at most")
 
 # %% [markdown] name="practice_curvatures"
-# ### 3. `curvatures`: one for each direction *(10 minutes)*
+# ### 3. `curvatures`: one for each direction *(8 minutes)*
 #
 # The eigenvalues of $I - \beta\, Y^\top Y$: an array of $d$ real numbers, **in ascending order**, so
 # that the direction that gives way first stands first. `np.linalg.eigvalsh` is made for symmetric
@@ -381,7 +381,7 @@ def critical_beta(Y: np.ndarray) -> float:
 check(critical_beta)
 
 # %% [markdown] name="practice_classify"
-# ### 5. `classify`: name the shape *(10 minutes)*
+# ### 5. `classify`: name the shape *(9 minutes)*
 #
 # Return one of the words `"bowl"`, `"trough"`, `"saddle"`, `"dome"`, by the table of step 3. In the
 # table stands "0". Computed curvatures are hardly ever exactly 0, so here a curvature counts as 0 when
@@ -445,7 +445,7 @@ for length in (1.0, 0.1, 0.01, 0.001):
 # Six panels, drawn by *your* functions. Above: the energy from above and as a surface, and the two
 # curvatures. Below: the same curvatures over β, then the orbit of ten hops, its distance from 0 and
 # its energy. These two axes are logarithmic. The energy axis has both signs: what lies between −1
-# and 1 is pressed together around 0. *(12 minutes)*
+# and 1 is pressed together around 0. *(10 minutes)*
 #
 # Three questions, one for each control. Write down what you expect, then move it.
 #
@@ -502,8 +502,11 @@ verdict = "sometimes"
 if saddles_2 is None or saddles_16 is None:
     print("Measure `saddles_2` and `saddles_16` first.")
 else:
-    print(f"8 tokens in  2 dimensions: {saddles_2:6.1%} of them are saddles, the others domes")
-    print(f"8 tokens in 16 dimensions: {saddles_16:6.1%} of them are saddles")
+    print(f"an eigenvalue above 1, 8 tokens in  2 dimensions: {saddles_2:6.1%} are saddles")
+    print(f"an eigenvalue above 1, 8 tokens in 16 dimensions: {saddles_16:6.1%} are saddles")
+    more = np.random.default_rng(62).normal(size=(2000, 8, 2))
+    domes = np.mean([classify(tokens, 2**-0.5) == "dome" for tokens in more])
+    print(f"of 2000 more in 2 dimensions, with or without one, {domes:.1%} are domes")
     measured = {(1, 1): "always", (0, 0): "never"}.get((saddles_2, saddles_16), "sometimes")
     print(f"by your measurement the claim holds {measured};", end=" ")
     print(f"your verdict: {verdict or 'not written yet'}", "✓" if verdict == measured else "✗")
@@ -562,7 +565,7 @@ else:
     print(f"measured: {measured}; yours: {fault or 'not written yet'}", "✓" * (fault == measured))
 
 # %% [markdown] name="table_task"
-# ### Your own table *(15 minutes)*
+# ### Your own table *(12 minutes)*
 #
 # Now build the table that is right, from functions. Each row is a dictionary with one entry a kernel;
 # the cell after it checks all fifteen entries by machine. It knows only the weights that define a
@@ -718,7 +721,7 @@ reveal(
 )  # fmt: skip
 
 # %% [markdown] nbgrader={"grade_id": "project", "task": true, "points": 3}
-# ## Mastery project: a map of the shapes *(30 minutes)*
+# ## Mastery project: a map of the shapes *(25 minutes)*
 #
 # Write `phase_diagram(Y, ns, betas)`: a table of numbers with one row a β and one column a number of
 # tokens. In the column for $n$ the landscape has the *first n* rows of $Y$. A bowl is 0, a trough 1, a
@@ -785,7 +788,7 @@ print(f"{raised} of {len(hops)} hops, one at each point of the map, raise E")
 # %% nbgrader={"grade_id": "project_figure", "solution": true}
 # Your map.
 ### BEGIN SOLUTION
-ends = betas[(diagram > 0).argmax(axis=0)]
+ends = np.array([critical_beta(unit[:n]) for n in ns])
 starts = np.where((diagram == 3).any(axis=0), betas[(diagram == 3).argmax(axis=0)], betas[-1])
 with draw.figure(
     size=(8, 5.4),
@@ -800,6 +803,7 @@ with draw.figure(
     draw.draw_path(ax, np.column_stack([ns, ends]), "landing", label="end of the bowl", dots=True)
     draw.draw_path(ax, np.column_stack([ns, 1 / (1 + np.sqrt(ns / 64)) ** 2]), "ink", label="rule")
     ax.set(xscale="log", yscale="log", xlabel="tokens n", ylabel="β", ylim=(betas[0], betas[-1]))
+    ax.set_xticks(ns, ns), ax.minorticks_off()
     ax.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
 picture
 ### END SOLUTION

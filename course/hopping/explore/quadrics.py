@@ -67,7 +67,7 @@ def shape_and_orbit(
     """
     tokens = np.array(tokens, dtype=float)
     plane = Axis("ξ₁", -2.0, 2.0), Axis("ξ₂", -2.0, 2.0)
-    betas = Axis(BETA, 0.0, 2.0)
+    betas = Axis(BETA, 0.0, 2.125)
     curvature = Axis("curvature", -5.75, 1.5)
     count = Axis("hops", -0.3, HOPS + 0.3)
 
@@ -107,7 +107,9 @@ def shape_and_orbit(
             for which, role in ((0, "other"), (1, "landing")):
                 given = (curvatures, Y, which)
                 yield Curve(_one_curvature, given, role, BOTH[which], name="curvatures")
-            yield Points([[beta, bend] for bend in bends()], "query", label="now")
+
+        def now() -> Mark:
+            return Points([[beta, bend] for bend in bends()], "query", f"now a {shape()}")
 
         def critical() -> Mark:
             at = ask(critical_beta, Y)
@@ -147,9 +149,9 @@ def shape_and_orbit(
         return Scene(
             [
                 Panel("Energy from above", *plane, above, equal=True),
-                Panel("Energy as a surface", *plane, [field], z=Axis("E", -6.0, 4.0)),
+                Panel("Energy as a surface", *plane, [field], z=Axis("E", -4.0, 4.0)),
                 Panel("The curvatures now", each, curvature, [bars]),
-                Panel("The curvatures over β", betas, curvature, [zero, lines, critical]),
+                Panel("The curvatures over β", betas, curvature, [zero, lines, critical, now]),
                 Panel("Distance from 0, hop after hop", count, DISTANCE, [distances]),
                 Panel("Energy, hop after hop", count, ENERGY, [energies]),
             ],

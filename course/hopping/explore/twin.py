@@ -5,6 +5,7 @@ import textwrap
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
 from hopping import draw
 from hopping.explore.scene import Axis, Band, Bars, Grid, Mark, Note, Panel, Path, Points, Scene
@@ -54,7 +55,10 @@ def draw_panel(ax: Axes, panel: Panel) -> None:
     if panel.equal:
         ax.set_aspect("equal")
     if panel.z is None and ax.get_legend_handles_labels()[0]:
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, borderaxespad=0)
+        # A distance in inches clears the label of x however low the panel becomes.
+        below = ax.transAxes + ScaledTranslation(0, -0.57, ax.figure.dpi_scale_trans)
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
+        ax.legend(ncols=2, borderaxespad=0, **place)
     notes = [mark.text for mark in panel.marks if isinstance(mark, Note)]
     if notes:
         # A message about a mark must not hide the landscape it is missing from.
@@ -75,7 +79,7 @@ def draw_mark(ax: Axes, panel: Panel, mark: Mark) -> None:
             draw.draw_path(ax, np.column_stack([xs, mark.values]), mark.role, label=mark.label)
         case Grid() if panel.z:
             limits = [(axis.low, axis.high) for axis in (panel.x, panel.y, panel.z)]
-            draw.draw_surface(ax, mark.values, *limits[:2], zlim=limits[2])
+            draw.draw_surface(ax, mark.values, *limits[:2], zlim=limits[2], signed=mark.signed)
         case Grid():
             limits = [(axis.low, axis.high) for axis in (panel.x, panel.y)]
             draw.draw_landscape(ax, mark.values, *limits, signed=mark.signed)
