@@ -107,7 +107,7 @@ def zonogon(
         Y = state["tokens"][: state["n"]]
         words = f"In the plane at most 2n = {2 * len(Y)} corners can be filled."
         most = len(tokens)
-        return _scene(own, stairs, Y, state["query"], state["beta"], 4.0, most, words, "tokens")
+        return _scene(own, stairs, Y, state["query"], state["beta"], 4.5, most, words, "tokens")
 
     return Picture(
         scene,

@@ -1,7 +1,6 @@
 """The pictures of lesson 02: an energy as a mixture of bumps, and how many valleys it has."""
 
 import itertools
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
@@ -26,19 +25,11 @@ from hopping.explore.scene import (
     name_of,
     quiet,
 )
+from hopping.explore.search import Stairs, staircase, valley_below
 from hopping.explore.view import Picture, State, log_slider, slider
 
-STEPS = 300  # of one search; near a split they are short
-# Lengths, against the size of the cloud of centres.
-STRIDE = 0.1  # the longest step
-APART = 0.01  # two searches that end nearer than this are one
-FLAT = 1e-10  # a gradient that counts as none
-LEVEL = 1e-6  # a curvature that counts as none
-COUNTED = 17  # values of β at which valleys are counted before the changes are looked for
-SHARP = 2e-5  # how exactly a change is found, against β
-PATIENCE = 5.0  # seconds for all counts
-
-Stairs = list[tuple[float, int]]
+APART = 0.01  # two searches that end nearer than this, against the cloud of centres, are one
+SHARP = 2e-5  # how exactly a change of the count is found, against β
 
 
 def two_centres(
@@ -278,49 +269,16 @@ def valleys_of(posterior: Callable, Y: np.ndarray, beta: float) -> np.ndarray:
     size = max(np.ptp(Y, axis=0).max(), 1e-6)
     between = [(one + two) / 2 for one, two in itertools.combinations(Y, 2)]
     kept: list[np.ndarray] = []
+
+    def slopes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _slopes(posterior, x, Y, beta)
+
     with quiet(), care(name_of(posterior)):
         for start in [*Y, *between, Y.mean(axis=0)]:
-            end = _search(posterior, np.array(start), Y, beta, size)
+            end = valley_below(slopes, np.array(start), size)
             if end is not None and all(np.abs(end - other).max() > APART * size for other in kept):
                 kept.append(end)
     return np.reshape(kept, (-1, Y.shape[1]))
-
-
-def _search(
-    posterior: Callable, x: np.ndarray, Y: np.ndarray, beta: float, size: float
-) -> np.ndarray | None:
-    """Return the valley below x; None where the search ends on a saddle, or does not end."""
-    gradient, hessian = _slopes(posterior, x, Y, beta)
-    for _ in range(STEPS):
-        length = np.linalg.norm(gradient)
-        curvatures, ways = np.linalg.eigh(hessian)
-        if length <= FLAT * size:
-            return x if _curves_up(posterior, x, Y, beta, curvatures, ways, size) else None
-        # Newton's step, downhill also where the energy curves down.
-        step = -ways @ (ways.T @ gradient / np.maximum(np.abs(curvatures), 1e-12))
-        step *= min(1.0, STRIDE * size / np.linalg.norm(step))
-        slopes = _slopes(posterior, x + step, Y, beta)
-        if slopes[0] @ step > 0 and np.linalg.norm(slopes[0]) > length / 2:
-            step = -gradient  # it went past a valley; this one never climbs
-            slopes = _slopes(posterior, x + step, Y, beta)
-        x, (gradient, hessian) = x + step, slopes
-    return None
-
-
-def _curves_up(
-    posterior: Callable,
-    x: np.ndarray,
-    Y: np.ndarray,
-    beta: float,
-    curvatures: np.ndarray,
-    ways: np.ndarray,
-    size: float,
-) -> bool:
-    """Say whether a flat point is a valley; without curvature, whether the ground rises around."""
-    if abs(curvatures[0]) > LEVEL:
-        return curvatures[0] > 0
-    aside = [sign * STRIDE * size * way for way in ways.T for sign in (1, -1)]
-    return all(_slopes(posterior, x + step, Y, beta)[0] @ step > 0 for step in aside)
 
 
 def _slopes(
@@ -342,37 +300,11 @@ def _remembered_stairs(posterior: Callable, betas: Axis) -> Callable[[np.ndarray
 
     @lru_cache(maxsize=8)
     def of(flat: tuple[float, ...], d: int) -> Stairs:
-        return _stairs(posterior, np.reshape(flat, (-1, d)), betas)
+        Y = np.reshape(flat, (-1, d))
+        name = name_of(posterior)
+        return staircase(lambda beta: len(valleys_of(posterior, Y, beta)), betas, name, SHARP)
 
     return lambda Y: of(tuple(Y.flat), Y.shape[1])
-
-
-def _stairs(posterior: Callable, Y: np.ndarray, betas: Axis) -> Stairs:
-    """Count the valleys over β, and find where the count changes by halving.
-
-    Returns
-    -------
-    list of (float, int)
-        Where a count begins, and the count.
-    """
-    start = time.perf_counter()
-
-    def count(beta: float) -> int:
-        if time.perf_counter() > start + PATIENCE:
-            raise TroubleError(f"{name_of(posterior)} is too slow to count valleys at every β")
-        return len(valleys_of(posterior, Y, beta))
-
-    spread = np.geomspace if betas.log else np.linspace
-    at = spread(betas.low, betas.high, COUNTED).tolist()
-    counts = [count(beta) for beta in at]
-    steps = [(at[0], counts[0])]
-    for (low, before), (high, after) in itertools.pairwise(zip(at, counts, strict=True)):
-        if before != after:
-            while high > (1 + SHARP) * low:
-                middle = (low + high) / 2
-                low, high = (middle, high) if count(middle) == before else (low, middle)
-            steps.append(((low + high) / 2, after))
-    return steps
 
 
 def _count_panel(
