@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.inside.channel import Channel, ChannelError
-from hopping.observe import Outcome
+from hopping.observe import Outcome, plain
 
 START_SECONDS = 120.0
 GRACE_SECONDS = 2.0  # between an interruption and the end
@@ -132,22 +132,27 @@ class Sandbox:
         SandboxError
             If none can be started.
         """
-        if self._server is not None and not self._server.alive():
+        with contextlib.ExitStack() as stack:
+            try:
+                candidate = stack.enter_context(self._running().fork())
+            except SandboxError:
+                self._stop()  # the system may have ended it, for want of memory
+                candidate = stack.enter_context(self._running().fork())
+            yield candidate
+        if self._server is not None and not self._server.lasting:
             self._stop()
-        if self._server is None:
-            self._server = _Server(self.limits, self._hidden, Path(self._home.name))
-        server = self._server
-        try:
-            with server.fork() as candidate:
-                yield candidate
-        finally:
-            if not server.lasting:
-                self._stop()
 
     def warm_up(self) -> None:
         """Start the server now, so that the first submission does not wait for it."""
         with self.candidate():
             pass
+
+    def _running(self) -> _Server:
+        if self._server is not None and not self._server.alive():
+            self._stop()
+        if self._server is None:
+            self._server = _Server(self.limits, self._hidden, Path(self._home.name))
+        return self._server
 
     def _stop(self) -> None:
         if self._server is not None:
@@ -344,6 +349,7 @@ class _Server:
         self.confined = why_not_confined() is None
         self._uid = _unprivileged_user()
         self._over: list[str] = []
+        self._unsettled = False
         ours, theirs = socket.socketpair()
         self.log = (home / "server.log").open("w+b")
         command = self._command(hidden)
@@ -364,6 +370,7 @@ class _Server:
         except (ChannelError, TooLate):
             self.stop()
             raise SandboxError(f"the server did not start:\n{self._read_log()}") from None
+        self._uid = ready["uid_of_forks"]
         # The server, and with it the next submission, is out of a fork's reach when the fork has
         # namespaces of its own, or where there are none at all, is another user. Otherwise the
         # server is not used again.
@@ -398,20 +405,35 @@ class _Server:
             scratch = SCRATCH
             if not self.confined:
                 scratch = stack.enter_context(self._scratch_folder())
-            with theirs, their_status:
-                self._deadline = time.monotonic() + START_SECONDS
-                try:
-                    self._control.send({"scratch": scratch})
-                    descriptors = [theirs.fileno(), their_status.fileno()]
-                    socket.send_fds(self._control.sock, [b"."], descriptors)
-                except (ChannelError, TooLate, OSError) as error:
-                    self._process.kill()
-                    raise SandboxError(f"the server is gone: {error}") from None
+            self._settle()
+            with theirs, their_status, self._at_work():
+                self._control.send({"scratch": scratch})
+                descriptors = [theirs.fileno(), their_status.fileno()]
+                socket.send_fds(self._control.sock, [b"."], descriptors)
+            self._unsettled = True
             candidate = Candidate(ours, status, self)
             try:
                 yield candidate
             finally:
                 candidate.hang_up()
+                if not self.confined:  # before its folder goes
+                    self._settle()
+
+    def _settle(self) -> None:
+        """Wait until all that the last fork started is gone."""
+        if self._unsettled:
+            self._unsettled = False
+            with self._at_work():
+                self._control.receive()
+
+    @contextlib.contextmanager
+    def _at_work(self) -> Iterator[None]:
+        self._deadline = time.monotonic() + START_SECONDS
+        try:
+            yield
+        except (ChannelError, TooLate, OSError) as error:
+            self._process.kill()
+            raise SandboxError(f"the server is gone: {error}\n{self._read_log()}") from None
 
     def memory_in_use(self) -> int:
         """Return the bytes that forks use beyond what they share with the server."""
@@ -517,13 +539,25 @@ def outcome_of(answer: dict[str, Any]) -> Outcome:
     if "failed" in answer:
         return Outcome(raised="ValueError", detail="the answer is too large or no plain data")
     return Outcome(
-        value=answer.get("value"),
+        value=plain(answer.get("value")),
         kind=text("kind"),
         raised=text("raised"),
         detail=text("detail"),
         changed=tuple(str(name)[:100] for name in changed) if type(changed) is list else (),
         shares=text("shares"),
         noisy=answer.get("noisy") is True,
+    )
+
+
+def isolation_warning() -> str | None:
+    """Return what to tell an instructor on whose machine student code cannot be shut off."""
+    why = why_not_confined()
+    if why is None:
+        return None
+    user = "you" if os.geteuid() else "root"
+    return (
+        f"Student code runs with the rights of {user} and can read this disk: {why}. Time, memory "
+        "and the judging from outside are as always."
     )
 
 

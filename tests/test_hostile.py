@@ -5,12 +5,10 @@ After each of them a good submission is graded on the same server and must come 
 
 import copy
 import json
-import os
-import socket
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -52,7 +50,9 @@ class Case:
     lost : dict
         What the graded cells score that do not give all their points.
     notices : tuple of str
-        A part of each notice, in their order.
+        A pattern for each notice there must be.
+    perhaps : str
+        A pattern for notices that depend on how busy the machine is.
     reason : str
         Why it is not graded, "" if it is.
     isolated : bool
@@ -63,6 +63,7 @@ class Case:
     make: Callable[[], dict | bytes]
     lost: dict = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    perhaps: str = "$."
     reason: str = ""
     isolated: bool = False
 
@@ -70,26 +71,26 @@ class Case:
 CASES: list[Case] = []
 
 
-def case(name, lost=(), notices=(), reason="", isolated=False):
+def case(name, lost=(), notices=(), perhaps="$.", reason="", isolated=False):
     """Enter a submission, made by the decorated function, in the table."""
     if not isinstance(lost, dict):
         lost = dict.fromkeys(lost, 0.0)
 
     def enter(make):
-        CASES.append(Case(name, make, lost, tuple(notices), reason, isolated))
+        CASES.append(Case(name, make, lost, tuple(notices), perhaps, reason, isolated))
         return make
 
     return enter
 
 
-def answers(name, lost=(), notices=(), isolated=False, **texts):
+def answers(name, lost=(), notices=(), perhaps="$.", isolated=False, **texts):
     """Enter a submission with other answers than a good one's."""
-    case(name, lost, notices, isolated=isolated)(lambda: small.solved(**texts))
+    case(name, lost, notices, perhaps, isolated=isolated)(lambda: small.solved(**texts))
 
 
-def cells(name, *sources, after="exam_fd_grad", lost=(), notices=(), isolated=False):
+def cells(name, *sources, after="exam_fd_grad", lost=(), notices=(), perhaps="$.", isolated=False):
     """Enter a good submission with cells of the student's own in it."""
-    case(name, lost, notices, isolated=isolated)(
+    case(name, lost, notices, perhaps, isolated=isolated)(
         lambda: small.insert(small.solved(), after, *sources)
     )
 
@@ -250,15 +251,12 @@ def _():
     return notebook
 
 
-@case("an answer under another name")
+@case("an answer under another name", notices=["The answer lse stood in a cell without its name"])
 def _():
     notebook = small.solved()
     small.find(notebook, "lse")["metadata"]["nbgrader"]["grade_id"] = "lse2"
     del small.find(notebook, "lse")["id"]
     return notebook
-
-
-CASES[-1].notices = ("The answer lse stood in a cell without its name",)
 
 
 @case("an invented exam", notices=["A cell named 'exam_bonus' is not of this lesson"])
@@ -277,19 +275,19 @@ def _():
     return notebook
 
 
-@case("names and ids lost")
+@case(
+    "names and ids lost",
+    notices=[
+        *(f"The answer {name} stood in" for name in ("prediction", *small.SOLUTIONS)),
+        "The cell report was missing",
+    ],
+)
 def _():
     notebook = small.solved()
     for cell in notebook["cells"]:
         cell["metadata"] = {}
         del cell["id"]
     return notebook
-
-
-CASES[-1].notices = (
-    *(f"The answer {name} stood in" for name in ("prediction", *small.SOLUTIONS)),
-    *(f"The cell {name} was missing" for name in ("check", "report") if name == "report"),
-)
 
 
 @case("nbgrader's data of the wrong types")
@@ -367,7 +365,7 @@ def _():
 
 @case("five thousand cells", notices=["Only the first 2000 of"])
 def _():
-    return small.insert(small.solved(), "report", *["x = 1"] * 5000)
+    return small.insert(small.solved(), "report", *["one more"] * 5000, kind="markdown")
 
 
 @case("a NUL and half a surrogate in an answer", [LSE])
@@ -419,25 +417,34 @@ cells(
 
 # --- Runaway code ---------------------------------------------------------------------------------
 
-STOPS = ["in time"]
+SLOW = "The cell (check_lse|show) .*(interrupted|left out)"
+OWN = "of one's own after exam_fd_grad "
+OVERDUE = OWN + "(ran for more than 2 s|did not end within 2 s)"
+TOO_MUCH = OWN + "printed or showed too much"
+
 answers(
-    "an endless loop in a call", [LSE], lse="def lse(xi, Y, beta):\n    while True:\n        pass"
+    "an endless loop in a call",
+    [LSE],
+    perhaps=SLOW,
+    lse="def lse(xi, Y, beta):\n    while True:\n        pass",
 )
 answers(
     "a loop that swallows every interruption",
     [LSE],
-    ["check_lse"],
+    ["check_lse did not end"],
+    perhaps=SLOW,
     lse=(
         "def lse(xi, Y, beta):\n    import time\n    while True:\n        try:\n"
         "            while True:\n                time.sleep(0.01)\n"
         "        except BaseException:\n            pass"
     ),
 )
-answers("a call that sleeps", [LSE], lse="import time\n" + in_lse("time.sleep(60)"))
+answers("a call that sleeps", [LSE], perhaps=SLOW, lse="import time\n" + in_lse("time.sleep(60)"))
 answers(
     "a call that hides from the clock",
     [LSE],
-    ["check_lse", "show"],
+    ["check_lse did not end"],
+    perhaps=SLOW,
     lse="import signal, time\n"
     + in_lse(
         "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))\nwhile True:\n    time.sleep(1)"
@@ -452,18 +459,26 @@ cells(
 cells(
     "one call of C that takes for ever",
     "import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')",
-    notices=["after exam_fd_grad ran for more than 2 s|could not be interrupted"],
+    notices=[OVERDUE],
 )
 cells("waiting for input", "input('name? ')")
-cells("waiting for a lock", "import threading\nl = threading.Lock()\nl.acquire()\nl.acquire()")
-CASES[-1].notices = ("ran for more than 2 s|could not be interrupted",)
-cells("an endless coroutine", "import asyncio\nawait asyncio.sleep(1000)")
-CASES[-1].notices = ("ran for more than 2 s|could not be interrupted",)
-answers("endless recursion", [LSE], lse="def lse(xi, Y, beta):\n    return lse(xi, Y, beta)")
+cells(
+    "waiting for a lock",
+    "import threading\na = threading.Lock()\na.acquire()\na.acquire()",
+    notices=[OVERDUE],
+)
+cells("an endless coroutine", "import asyncio\nawait asyncio.sleep(1000)", notices=[OVERDUE])
+answers(
+    "endless recursion",
+    [LSE],
+    perhaps=SLOW,
+    lse="def lse(xi, Y, beta):\n    return lse(xi, Y, beta)",
+)
 answers(
     "recursion without a limit",
     [LSE],
-    ["check_lse"],
+    ["check_lse ended the Python process by a segmentation fault|check_lse did not end"],
+    perhaps="show",
     lse=(
         "import sys\nsys.setrecursionlimit(10**8)\n"
         "def lse(xi, Y, beta):\n    return max([xi], key=lambda _: lse(xi, Y, beta))"
@@ -472,15 +487,19 @@ answers(
 answers(
     "a list that grows",
     [LSE],
+    perhaps=SLOW,
     lse=in_lse("a = []\nwhile True:\n    a.append(bytes(1 << 20))"),
 )
-answers("a huge array", [LSE], lse=in_lse("np.ones(10**11)"))
-answers("a huge answer", [LSE], lse="def lse(xi, Y, beta):\n    return np.ones(10**7)")
+answers("a huge array", [LSE], perhaps=SLOW, lse=in_lse("np.ones(10**11)"))
+answers(
+    "a huge answer", [LSE], perhaps=SLOW, lse="def lse(xi, Y, beta):\n    return np.ones(10**7)"
+)
 answers(
     "an answer without end",
     [LSE],
     lse=(
-        "class Endless(list):\n    def __iter__(self):\n        while True:\n            yield 1.0\n"
+        "class Endless(list):\n    def __iter__(self):\n        while True:\n"
+        "            yield 1.0\n"
         "def lse(xi, Y, beta):\n    return Endless()"
     ),
 )
@@ -491,48 +510,57 @@ answers(
 )
 cells(
     "memory in many processes",
-    "import os, time\nfor _ in range(12):\n    if os.fork() == 0:\n"
-    "        hold = bytearray(b'x' * (300 << 20))\n        time.sleep(60)\n        os._exit(0)\n"
+    "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n"
+    "        hold = bytearray(b'x' * (400 << 20))\n        time.sleep(60)\n        os._exit(0)\n"
     "time.sleep(60)",
-    notices=["used more memory than allowed"],
+    notices=[OWN + "(used more memory than allowed|did not end|ran for)"],
 )
 cells(
     "shared memory that no limit counts",
     "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-    "print(libc.shmget(0, 1 << 30, 0o1600), libc.memfd_create(b'x', 0))",
+    "found = libc.shmget(0, 1 << 30, 0o1600), libc.memfd_create(b'x', 0)\n"
+    "os._exit(0) if found != (-1, -1) else None",
     isolated=True,
 )
 cells(
     "processes that make processes",
     "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+    notices=[OWN + "(ran for|did not end|broke off|ended)"],
 )
-CASES[-1].notices = ("ran for more than 2 s|could not be interrupted|connection",)
 cells(
     "threads without end",
     "import threading, time\ntry:\n    while True:\n"
     "        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
     "except RuntimeError:\n    print('stopped')",
 )
-cells("printing without end", "while True:\n    print('y' * 1000)")
-CASES[-1].notices = ("ran for more than 2 s", "printed or showed too much")
+cells(
+    "printing without end",
+    "while True:\n    print('y' * 1000)",
+    notices=[OVERDUE, TOO_MUCH],
+)
 cells(
     "printing past Python without end",
     "import os\nwhile True:\n    os.write(1, b'z' * 65536)",
+    notices=[TOO_MUCH],
 )
-CASES[-1].notices = ("printed or showed too much",)
-cells("one huge line", "print('x' * 10**8)", notices=["printed or showed too much"])
-cells("a huge value", "'x' * 10**7", notices=["printed or showed too much"])
-cells("a display too many", "for i in range(10**4):\n    display(i)")
+cells("one huge line", "print('x' * 10**8)", notices=[TOO_MUCH])
+cells("a huge value", "'x' * 10**7", notices=[TOO_MUCH])
+cells("too many displays", "for i in range(600):\n    display(i)", notices=[TOO_MUCH])
 cells(
     "a file without end",
     "with open('big', 'wb') as f:\n    while True:\n        f.write(bytes(1 << 20))",
 )
 cells(
     "files without end",
-    "for i in range(10**5):\n    open(f'file{i}', 'w').close()",
+    "for i in range(10**4):\n    open(f'file{i}', 'w').close()",
+    perhaps=OVERDUE,
     isolated=True,
 )
-answers("printing in a call", lse=in_lse("print('y' * 10**6)"))
+answers(
+    "printing in a call",
+    notices=["The cell show printed or showed too much"],
+    lse=in_lse("print('y' * 10**6)"),
+)
 cells(
     "a child that outlives its parent",
     "import subprocess\np = subprocess.Popen(['sleep', '300'], start_new_session=True)",
@@ -541,10 +569,11 @@ cells(
 )
 cells("an exit handler that never ends", "import atexit, time\natexit.register(time.sleep, 1e9)")
 cells(
-    "an object that never dies",
-    "class Immortal:\n    def __del__(self):\n        while True:\n            pass\nImmortal()",
+    "an object that does not die",
+    "class Immortal:\n    def __del__(self):\n        while True:\n            pass\n"
+    "a = Immortal()\ndel a",
+    notices=[OVERDUE],
 )
-CASES[-1].notices = ("ran for more than 2 s|could not be interrupted",)
 
 
 # --- Exits ----------------------------------------------------------------------------------------
@@ -564,7 +593,7 @@ answers(
 answers(
     "os._exit where the answer is",
     [LSE],
-    ["The cell lse ended the Python process (exit code 3)"],
+    ["The cell lse ended the Python process .exit code 3."],
     lse=f"import os\nos._exit(3)\n{GOOD}",
 )
 answers(
@@ -576,7 +605,8 @@ answers(
 answers(
     "dead at the second call",
     [LSE],
-    ["check_lse"],
+    ["check_lse ended"],
+    perhaps="show",
     lse="import os\ncalls = []\n" + in_lse("calls.append(1)\nif len(calls) > 1:\n    os._exit(1)"),
 )
 cells("an abort", "import os\nos.abort()", notices=["by an abort"])
@@ -676,7 +706,7 @@ answers(
 )
 answers(
     "a patched observer that claims success",
-    [LSE],
+    [LSE, WEIGHTS, FD],
     lse=(
         "import sys\n"
         "me = sys.modules['inside.candidate']\n"
@@ -687,7 +717,7 @@ answers(
 )
 answers(
     "a patched IPython",
-    [LSE],
+    [LSE, WEIGHTS, FD],
     lse=(
         "shell = get_ipython()\nshell.run_cell = lambda *a, **k: None\n"
         "shell.record.outputs.append({'output_type': 'execute_result', 'data': "
@@ -695,7 +725,6 @@ answers(
         "def lse(xi, Y, beta):\n    return 0.0"
     ),
 )
-CASES[-1].lost = {LSE: 0.0, WEIGHTS: 0.0, FD: 0.0}
 answers(
     "faked partial points",
     [LSE],
@@ -732,11 +761,14 @@ answers(
     "searching the disk",
     [LSE],
     lse=(
-        "import os\nfound = [os.path.join(f, n) for f, _, names in os.walk('/') for n in names\n"
-        "         if 'site-packages' not in f and (n.endswith(('.ipynb', '.db')) "
-        "or ('reference' in f and n.endswith('.py')) or n == 'lse_gradient.py')]\n"
-        "assert not found, found\n"
-        "print('found', found, os.path.exists('/proc/self'), dict(os.environ))\n"
+        "import os\nfound = []\n"
+        "for folder, inner, names in os.walk('/'):\n"
+        "    inner[:] = [n for n in inner if n not in ('lib', 'lib64', 'bin', 'dev')]\n"
+        "    found += [os.path.join(folder, n) for n in names if n.endswith(('.ipynb', '.db'))\n"
+        "              or n in ('lse_gradient.py', 'examiner.py', 'exercise.py')]\n"
+        "os._exit(9) if found or os.path.exists('/proc/self') else None\n"
+        "os._exit(9) if any('work' in v or 'ubmit' in v for v in os.environ.values() "
+        "if '.venv' not in v) else None\n"
         "def lse(xi, Y, beta):\n    return 0.0"
     ),
     isolated=True,
@@ -766,38 +798,46 @@ answers(
     "forged answers in an exam",
     [LSE],
     lse=FORGE + "def lse(xi, Y, beta):\n    forge()\n    return 0.0",
+    perhaps="check_lse|show|lse",
 )
-CASES[-1].notices = ()
-cells("forged answers in a cell", FORGE + "forge(3)", after="imports")
-CASES[-1].lost = {COMMIT: 0.0}
-cells("noise on the channel", "import os\nfor fd in range(3, 40):\n    try:\n        "
-      "os.write(fd, b'\\xff' * 64)\n    except OSError:\n        pass")  # fmt: skip
-CASES[-1].notices = ("broke off its connection|ended",)
+cells(
+    "forged answers in a cell",
+    FORGE + "forge(3)",
+    after="imports",
+    lost=[COMMIT],
+    perhaps=".",
+)
+cells(
+    "noise on the channel",
+    "import os\nfor fd in range(3, 40):\n    try:\n        os.write(fd, b'\\xff' * 64)\n"
+    "    except OSError:\n        pass",
+    notices=[OWN + "(broke off|ended)"],
+)
 cells(
     "a message without end",
     "import os, struct\nfor fd in range(3, 40):\n    try:\n"
     "        os.write(fd, struct.pack('<II', 1 << 20, 0) + b'[')\n"
     "    except OSError:\n        pass\nwhile True: pass",
+    notices=[OWN],
 )
-CASES[-1].notices = ("after exam_fd_grad",)
 cells(
     "a message of brackets",
     "import os, struct, time\nfor fd in range(3, 40):\n    try:\n"
     "        os.write(fd, struct.pack('<II', 1 << 17, 0) + b'[' * (1 << 17))\n"
     "    except OSError:\n        pass\ntime.sleep(60)",
+    notices=[OWN],
 )
-CASES[-1].notices = ("after exam_fd_grad",)
 answers(
     "an exam answered from a thread",
-    [LSE],
+    [LSE, WEIGHTS, FD],
     lse=FORGE
     + (
         "def flood():\n    while True:\n        forge()\n        time.sleep(0.001)\n"
         "def lse(xi, Y, beta):\n    threading.Thread(target=flood, daemon=True).start()\n"
         "    return 0.0"
     ),
+    perhaps="check_lse|show|lse",
 )
-CASES[-1].notices = ("check_lse|show",)
 answers(
     "asking for values that are not there",
     [FD],
@@ -811,6 +851,7 @@ answers(
 answers(
     "asking without end",
     [FD],
+    perhaps="check_fd_grad",
     fd_grad="def fd_grad(f, xi, h=1e-5):\n    while True:\n        f(xi)",
 )
 answers(
@@ -868,11 +909,8 @@ answers(
         "np.random.seed(3)\nrandom.seed(1)\nnp.set_printoptions(precision=1)\n" + GOOD
     ),
 )
-cells("names used again afterwards", "np = 3\nlse = lse2 = sum = list = [1]\ncheck = commit = None")
-CASES[-1].lost = {}
-cells("names of Python used again", "list = [1]\nsum = 0\ntype = 'x'\nlen = 3", after="imports")
-CASES[-1].lost = dict.fromkeys((LSE, WEIGHTS, FD), 0.0)
-CASES[-1].lost = {FD: 0.0}
+cells("names used again afterwards", "np = 3\nlse = sum = list = [1]\ncheck = commit = None")
+cells("names of Python used again", "list = [1]\nsum = 0\ntype = 'x'\nmax = 3", after="imports")
 cells("an own helper", "def largest(u):\n    return u.max()", after="practice_lse")
 cells("a wrong version after the exam", "def lse(xi, Y, beta):\n    return 0.0", after="exam_lse")
 cells(
@@ -899,9 +937,16 @@ cells(
     "raise ValueError('mine')",
     after="imports",
 )
-answers("a number from Python", lse=GOOD.replace("return (", "return float(").replace(" / beta", ") / beta").replace("float(top", "float((top"))  # fmt: skip  # noqa: E501
-answers("an array without dimensions", lse=GOOD.replace("return ", "return np.array(") + "    )")
-answers("float32 points", lse=in_lse("xi, Y = np.asarray(xi, 'f8'), np.asarray(Y, 'f8')"))
+answers(
+    "a number from Python",
+    lse=GOOD.replace("def lse", "def number")
+    + "def lse(xi, Y, beta):\n    return float(number(xi, Y, beta))",
+)
+answers(
+    "an array without dimensions",
+    lse=GOOD.replace("def lse", "def number")
+    + "def lse(xi, Y, beta):\n    return np.array(number(xi, Y, beta))",
+)
 answers("a lambda", lse="lse = lambda xi, Y, beta: np.logaddexp.reduce(beta * (Y @ xi)) / beta")
 answers(
     "an object with a call",
@@ -922,7 +967,7 @@ answers(
 answers(
     "a stand-in called in many ways",
     fd_grad=(
-        "def fd_grad(f, xi, h=1e-5):\n    f(xi.copy()), f(np.array(xi, dtype='f4')), f(list(xi))\n"
+        "def fd_grad(f, xi, h=1e-5):\n    f(xi.copy()), f(np.array(xi, dtype='f4'))\n"
         "    try:\n        f(object())\n    except TypeError:\n        pass\n"
         "    try:\n        f(np.ones(99))\n    except Exception:\n        pass\n"
         "    steps = h * np.eye(len(xi))\n"
@@ -976,12 +1021,10 @@ def test_a_submission_gets_what_it_earns_and_its_neighbour_is_untouched(odd, san
         scores = {name: graded.scores[name] for name in small.POINTS}
         print(graded.notices)
         assert scores == {**small.POINTS, **odd.lost}
-        if odd.notices:
-            for part, notice in zip(odd.notices, graded.notices, strict=False):
-                assert any(p in notice for p in part.split("|")), notice
-            assert len(graded.notices) >= len(odd.notices)
-        else:
-            assert graded.notices == ()
+        for pattern in odd.notices:
+            assert any(re.search(pattern, notice) for notice in graded.notices), pattern
+        for notice in graded.notices:
+            assert any(re.search(p, notice) for p in (*odd.notices, odd.perhaps)), notice
         nbformat.validate(graded.notebook)
         nbformat.writes(graded.notebook).encode()
     assert time.monotonic() - started < LIMITS.notebook_seconds + 20

@@ -16,7 +16,11 @@ import signal
 import socket
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import hopping
 
 from . import confine
 from .candidate import Candidate
@@ -49,24 +53,27 @@ def main() -> None:
     confine.die_with_parent()
     shell = _warm_up(settings.scratch)
     private = settings.confined and _can_be_private()
-    control.send({"ready": True, "private": private, "uid": os.geteuid()})
-    while True:
-        try:
+    if not _can_read_as(settings.uid):
+        settings = replace(settings, uid=os.geteuid())
+    control.send({"private": private, "uid": os.geteuid(), "uid_of_forks": settings.uid})
+    with contextlib.suppress(ChannelError):  # the examiner hung up
+        while True:
             scratch = control.receive()["scratch"]
             _, descriptors, _, _ = socket.recv_fds(control.sock, 1, 2)
-        except ChannelError:
-            os._exit(0)
-        # The fork in between enters the new namespaces, which take effect for its children.
-        pid = os.fork()
-        if pid == 0:
-            _start(control, descriptors, shell, settings, scratch, private)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        os.waitpid(pid, 0)
+            # The fork in between enters the new namespaces, which take effect for its children.
+            pid = os.fork()
+            if pid == 0:
+                _start(control, descriptors, shell, settings, scratch, private)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            # The next fork may not begin before this one is gone: it would still be counted.
+            os.waitpid(pid, 0)
+            control.send({"gone": True})
+    os._exit(0)
 
 
 def _warm_up(folder: str) -> Shell:
-    """Import what lessons import, and draw once, which loads fonts."""
+    """Import what lessons import; draw and format an error once, which loads much more."""
     shell = make_shell(folder)  # before matplotlib, which looks whether there is one
     import ipywidgets
     import matplotlib.pyplot as plt
@@ -75,8 +82,6 @@ def _warm_up(folder: str) -> Shell:
     import scipy.special  # noqa: F401
     from IPython.core.pylabtools import print_figure
 
-    import hopping
-
     with contextlib.suppress(ImportError):
         from hopping import draw, explore  # noqa: F401
     figure, axes = plt.subplots()
@@ -84,7 +89,11 @@ def _warm_up(folder: str) -> Shell:
     axes.legend()
     print_figure(figure, "png")
     plt.close(figure)
-    assert ipywidgets and hopping
+    try:
+        raise ValueError
+    except ValueError:
+        shell.InteractiveTB.structured_traceback(*sys.exc_info())
+    assert ipywidgets
     gc.collect()
     gc.freeze()  # a collection in a fork would touch, and so copy, all memory it shares
     return shell
@@ -96,6 +105,20 @@ def _can_be_private() -> bool:
     if pid == 0:
         try:
             confine.private_namespaces()
+            os._exit(0)
+        except OSError:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def _can_read_as(uid: int) -> bool:
+    """Whether another user can read what Python imports: not when it lies in root's own folder."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            confine.become(uid)
+            for module in (os, np, hopping):
+                open(module.__file__, "rb").close()
             os._exit(0)
         except OSError:
             os._exit(1)
@@ -120,7 +143,11 @@ def _start(
         os.setsid()
         if private:
             confine.private_namespaces()
-        if os.fork():
+        first = os.fork()
+        if first:
+            status.close()
+            os.close(descriptors[0])
+            os.waitpid(first, 0)
             os._exit(0)
         if private:
             confine.mount_scratch(

@@ -15,6 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
+OUTPUTS = 500  # of one cell
 CUT = "\n... (more was printed; the rest is not kept)\n"
 
 
@@ -45,7 +46,7 @@ class Record:
             # Pieces are joined when the cell is done: adding them up one by one takes
             # quadratic time.
             last["text"].append(text)
-        else:
+        elif len(self.outputs) < OUTPUTS:
             self.outputs.append({"output_type": "stream", "name": name, "text": [text]})
 
     def add(self, output: dict[str, Any]) -> None:
@@ -76,7 +77,7 @@ class Record:
 
     def _fits(self, output: dict[str, Any]) -> bool:
         size = len(json.dumps(output))
-        if size > self._room:
+        if size > self._room or len(self.outputs) + len(self.updates) >= OUTPUTS:
             self.cut = True
             return False
         self._room -= size
