@@ -442,10 +442,10 @@ for length in (1.0, 0.1, 0.01, 0.001):
 # %% [markdown] name="see_it"
 # ## See it
 #
-# Six panels, drawn by *your* functions. Above: the energy from above and as a surface, and the two
-# curvatures. Below: the same curvatures over β, then the orbit of ten hops, its distance from 0 and
-# its energy. These two axes are logarithmic. The energy axis has both signs: what lies between −1
-# and 1 is pressed together around 0. *(10 minutes)*
+# Six panels, drawn by *your* functions. Two show the energy, from above and as a surface; two show the
+# curvatures, now and over β. The last two follow ten hops: the distance from 0, and the energy. Their
+# upright axes are logarithmic. That of the energy has both signs: what lies between −1 and 1 is pressed
+# together around 0. *(10 minutes)*
 #
 # Three questions, one for each control. Write down what you expect, then move it.
 #

@@ -27,10 +27,10 @@ HOPS = 10
 SHAPES = ("bowl", "trough", "saddle", "dome")
 BOTH = ("lower", "higher")
 # Both axes are logarithmic and written by hand: one reaches over 22 powers of ten, the other
-# has both signs. A name stands at 0, 1, 2, …
-DISTANCE = Axis("distance", -0.2, 5.2, names=("10⁻¹²", "10⁻⁸", "10⁻⁴", "1", "10⁴", "10⁸"))
+# has both signs. A name stands at 0, 1, 2, …; they leave no room for a label, the title is one.
+DISTANCE = Axis("", -0.2, 5.2, names=("10⁻¹²", "10⁻⁸", "10⁻⁴", "1", "10⁴", "10⁸"))
 ENERGY = Axis(
-    "E", -0.3, 8.5,
+    "", -0.3, 8.5,
     names=("−10¹⁸", "−10¹⁵", "−10¹²", "−10⁹", "−10⁶", "−1000", "−1", "0", "1"),
 )  # fmt: skip
 
