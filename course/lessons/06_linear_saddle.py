@@ -567,9 +567,9 @@ else:
 # %% [markdown] name="table_task"
 # ### Your own table *(12 minutes)*
 #
-# Now build the table that is right, from functions. Each row is a dictionary with one entry a kernel;
-# the cell after it checks all fifteen entries by machine. It knows only the weights that define a
-# kernel, and measures the rest.
+# Now build the table that is right, from functions. Each row is a dictionary with one entry a kernel:
+# put yours in place of `None` and `""`. The cell after it checks all fifteen by machine. It knows only
+# the weights that define a kernel, and measures the rest.
 #
 # - `factor`: functions of a number `u`. Softmax *adds* the factors of all tokens, the other two
 #   *multiply* them. Minus the logarithm of the result, divided by β, has to be the concave part.
@@ -582,24 +582,24 @@ else:
 #   `"bowl, trough, saddle or dome"`. One word may stand in two columns.
 
 # %% nbgrader={"grade_id": "kernel_rows", "solution": true}
-factor = {"softmax": None, "tanh": None, "linear": None}
-concave = {"softmax": None, "tanh": None, "linear": None}
-landing = {"softmax": None, "tanh": None, "linear": None}
-form = {"softmax": "", "tanh": "", "linear": ""}
-landscape = {"softmax": "", "tanh": "", "linear": ""}
+factor = dict(softmax=None, tanh=None, linear=None)
+concave = dict(softmax=None, tanh=None, linear=None)
+landing = dict(softmax=None, tanh=None, linear=None)
+form = dict(softmax="", tanh="", linear="")
+landscape = dict(softmax="", tanh="", linear="")
 ### BEGIN SOLUTION
-factor = {"softmax": np.exp, "tanh": np.cosh, "linear": lambda u: np.exp(u**2 / 2)}
-concave = {
-    "softmax": lambda xi, Y, beta: -logsumexp(beta * Y @ xi) / beta,
-    "tanh": lambda xi, Y, beta: -np.log(np.cosh(beta * Y @ xi)).sum() / beta,
-    "linear": lambda xi, Y, beta: linear_energy(xi, Y, beta) - xi @ xi / 2,
-}
-landing = {
-    "softmax": lambda xi, Y, beta: softmax(beta * Y @ xi) @ Y,
-    "tanh": lambda xi, Y, beta: np.tanh(beta * Y @ xi) @ Y,
-    "linear": linear_step,
-}
-form = {"softmax": "n bumps", "tanh": "2^n bumps", "linear": "quadratic"}
+factor = dict(softmax=np.exp, tanh=np.cosh, linear=lambda u: np.exp(u**2 / 2))
+concave = dict(
+    softmax=lambda xi, Y, beta: -logsumexp(beta * Y @ xi) / beta,
+    tanh=lambda xi, Y, beta: -np.log(np.cosh(beta * Y @ xi)).sum() / beta,
+    linear=lambda xi, Y, beta: linear_energy(xi, Y, beta) - xi @ xi / 2,
+)
+landing = dict(
+    softmax=lambda xi, Y, beta: softmax(beta * Y @ xi) @ Y,
+    tanh=lambda xi, Y, beta: np.tanh(beta * Y @ xi) @ Y,
+    linear=linear_step,
+)
+form = dict(softmax="n bumps", tanh="2^n bumps", linear="quadratic")
 landscape = dict.fromkeys(["softmax", "tanh"], "a floor and some valleys")
 landscape["linear"] = "bowl, trough, saddle or dome"
 ### END SOLUTION
@@ -613,11 +613,11 @@ kernel_table(factor, concave, landing, form, landscape)
 
 # %% name="kernel_table_circulating"
 kernel_table(
-    {**factor, "linear": lambda u: u**2 / 2},
-    {**concave, "softmax": lambda xi, Y, beta: -logsumexp(beta * Y @ xi) / beta**2},
+    dict(factor, linear=lambda u: u**2 / 2),
+    dict(concave, softmax=lambda xi, Y, beta: -logsumexp(beta * Y @ xi) / beta**2),
     landing,
     form,
-    {"softmax": "n valleys", "tanh": "2^n valleys", "linear": "a saddle"},
+    dict(softmax="n valleys", tanh="2^n valleys", linear="a saddle"),
 )
 
 # %% [markdown] name="table_settled"
