@@ -332,6 +332,7 @@ def test_pyplot_is_not_imported():
 
 
 def test_the_style_does_not_stay_behind():
+    plt.get_backend()  # it is chosen when first asked for, whoever asks
     before = plt.rcParams.copy()
     with draw.figure() as (_picture, (ax,)):
         draw.draw_bars(ax, [1.0])

@@ -21,6 +21,7 @@
 
 # %% name="imports"
 import numpy as np
+
 from hopping import check, check_answers, commit, draw, explore, pick, reveal
 
 # %% [markdown] name="warm_up"

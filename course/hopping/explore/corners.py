@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from hopping.draw import numbered
 from hopping.explore.mixtures import valleys_of
@@ -261,12 +260,13 @@ def _count(number: int, thing: str) -> str:
 
 
 def _softmax_energy(xi: np.ndarray, Y: np.ndarray, beta: float) -> float:
-    return 0.5 * (xi @ xi) - logsumexp(beta * (Y @ xi)) / beta
+    return 0.5 * (xi @ xi) - np.logaddexp.reduce(beta * (Y @ xi)) / beta
 
 
 def _posterior(xi: np.ndarray, Y: np.ndarray, beta: float) -> np.ndarray:
     """Return what lesson 02 shows to be the posterior: the attention weights."""
-    return softmax(beta * (Y @ xi))
+    u = beta * (Y @ xi)
+    return np.exp(u - np.logaddexp.reduce(u))
 
 
 def outline(Y: np.ndarray) -> np.ndarray:

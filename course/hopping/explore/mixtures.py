@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import softmax
 
 from hopping import draw
 from hopping.explore.pictures import BETA, place
@@ -85,8 +84,12 @@ def two_centres(
         def log_pi() -> np.ndarray:
             return ask(log_mixture_weights, Y, beta, shape=(2,))
 
+        def shares() -> np.ndarray:
+            log_shares = log_pi()
+            return np.exp(log_shares - np.logaddexp.reduce(log_shares))
+
         def bumps() -> Iterator[Mark]:
-            for share, y, label in zip(softmax(log_pi()), Y[:, 0], ("components", ""), strict=True):
+            for share, y, label in zip(shares(), Y[:, 0], ("components", ""), strict=True):
                 bump = share * np.exp(-beta * (xs - y) ** 2 / 2)
                 yield Band(xs, np.zeros_like(xs), bump, "token")
                 yield Path(np.column_stack([xs, bump]), "token", label)
@@ -106,8 +109,8 @@ def two_centres(
             return f"{_valleys_at([draw.short(v) for v in np.round(np.sort(found()), 6)])}."
 
         def share_words() -> str:
-            shares = " and ".join(f"{100 * share:.3g} %" for share in softmax(log_pi()))
-            return f"Of the sum of all π the two components have {shares}."
+            both = " and ".join(f"{100 * share:.3g} %" for share in shares())
+            return f"Of the sum of all π the two components have {both}."
 
         names = draw.numbered("y", 2)
         parts = [

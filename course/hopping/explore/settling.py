@@ -29,7 +29,8 @@ FOUR_PATTERNS = np.array([[1, 0], [0, 1], [-1, 0.25], [0.25, -1]])
 NEAR_NONE = np.array([0.0625, 0.125])
 # Swapping the coordinates swaps the patterns too, so a walk from here never leaves the diagonal.
 ON_A_TIE = np.array([-0.125, -0.125])
-STARTS = ("where I put it", "on pattern y₂", "on a tie")
+BESIDE_IT = np.array([-0.125, -0.12499])
+STARTS = ("where I put it", "on pattern y₂", "on a tie", "a hair beside it")
 
 DRAWN = 1000  # hops that are drawn at most
 TOL = 1e-10  # hops that count as none
@@ -74,8 +75,8 @@ def step_and_settling(
     Returns
     -------
     Picture
-        Its controls are "beta" and "start", which can put the query on a pattern or on a tie;
-        otherwise the query can be moved.
+        Its controls are "beta" and "start", which can put the query on a pattern, on a tie of the
+        four patterns, or beside it; otherwise the query can be moved.
     """
     Y = np.array(patterns, dtype=float)
     plane = Axis("ξ₁", -1.5, 1.5), Axis("ξ₂", -1.5, 1.5)
@@ -84,7 +85,8 @@ def step_and_settling(
 
     def scene(state: State) -> Scene:
         beta, start = state["beta"], state["start"]
-        xi = {STARTS[1]: Y[1], STARTS[2]: ON_A_TIE}.get(start, state["query"])
+        places = (state["query"], Y[1], ON_A_TIE, BESIDE_IT)
+        xi = places[STARTS.index(start)]
 
         @cache
         def landing() -> np.ndarray:
