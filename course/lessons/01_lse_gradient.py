@@ -138,7 +138,7 @@ commit(prediction, questions=5)
 # %% [markdown] name="by_hand"
 # ### By hand
 #
-# Two tokens $y_0 = (1, 0)$ and $y_1 = (0, 1)$, the query $\xi = (\ln 3,\, 0)$, and β = 1.
+# Two tokens $y_1 = (1, 0)$ and $y_2 = (0, 1)$, the query $\xi = (\ln 3,\, 0)$, and β = 1.
 #
 # - Scores: $s = (\ln 3,\, 0)$. Exponentials: $(3, 1)$. Sum: 4.
 # - Weights: $a = (\tfrac34, \tfrac14)$. And $\mathrm{lse} = \ln 4$.
@@ -511,7 +511,7 @@ reveal(
 # Then measure and report, for lse on the tokens `Y` and the query `xi` of the judge's cell, at
 # β = 0.1, 1 and 16: the error against h, and what you conclude. On log-log axes, with which slope does
 # it fall, with which does it rise, and why? What happens *near* (not at) a tie: at β = 4096 and the
-# query $(1.5, 0.5, 0) + 10^{-4}\,(y_0 - y_1)$? What would a complex step
+# query $(1.5, 0.5, 0) + 10^{-4}\,(y_1 - y_2)$? What would a complex step
 # ($\operatorname{Im} f(\xi + i h e_j) / h$ with $h = 10^{-30}$) change for your own lse, and what does
 # it ask of the code?
 #

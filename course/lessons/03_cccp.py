@@ -175,7 +175,7 @@ commit(prediction, questions=5)
 # %% [markdown] name="by_hand"
 # ### By hand
 #
-# Two centres $y_0 = (1, 0)$, $y_1 = (0, 1)$, the query $\xi = (\ln 3, 0)$, and β = 1. Lesson 1
+# Two centres $y_1 = (1, 0)$, $y_2 = (0, 1)$, the query $\xi = (\ln 3, 0)$, and β = 1. Lesson 1
 # found the weights $(\tfrac34, \tfrac14)$ and $\mathrm{lse} = \ln 4$.
 #
 # - Landing: $\tfrac34 (1, 0) + \tfrac14 (0, 1) = (\tfrac34, \tfrac14)$.

@@ -176,7 +176,7 @@ commit(prediction, questions=5)
 # %% [markdown] name="by_hand"
 # ### By hand
 #
-# Two tokens along the axes, $y_0 = (2, 0)$ and $y_1 = (0, 1)$. Then $Y^\top Y$ is diagonal, with 4 and
+# Two tokens along the axes, $y_1 = (2, 0)$ and $y_2 = (0, 1)$. Then $Y^\top Y$ is diagonal, with 4 and
 # 1, and the curvatures are $1 - 4\beta$ and $1 - \beta$. The critical β is $\tfrac14$.
 #
 # | β | curvatures | shape |
@@ -187,7 +187,7 @@ commit(prediction, questions=5)
 # | $\tfrac54$ | $-4,\ -\tfrac14$ | dome |
 #
 # One hop at β = ½ from $\xi = (1, 1)$. Scores: $(2, 1)$. Landing:
-# $\tfrac12\,(2\,y_0 + 1\,y_1) = (2, \tfrac12)$. Energy before: $1 - \tfrac14 \cdot 5 = -\tfrac14$.
+# $\tfrac12\,(2\,y_1 + 1\,y_2) = (2, \tfrac12)$. Energy before: $1 - \tfrac14 \cdot 5 = -\tfrac14$.
 # After: $\tfrac{17}{8} - \tfrac14 \cdot \tfrac{65}{4} = -\tfrac{31}{16}$. It fell by $\tfrac{27}{16}$. And by
 # step 5, with $g = (-1, \tfrac12)$ and $Yg = (-2, \tfrac12)$:
 # $\tfrac12\cdot\tfrac54 + \tfrac14\cdot\tfrac{17}{4} = \tfrac{27}{16}$. The next cell draws the table.
