@@ -110,7 +110,7 @@ def zonogon(
 
     return Picture(
         scene,
-        points={"tokens": np.array(tokens, dtype=float), "query": np.array([0.75, -0.5])},
+        points={"tokens": np.array(tokens, dtype=float), "query": np.array([2.0, 1.5])},
         controls={
             "beta": log_slider(BETA, BETAS.low, BETAS.high, 4.0),
             "n": count_slider("n", 2, len(tokens), 3),
