@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import time
 from collections import Counter
@@ -27,6 +28,7 @@ JUDGES: Mapping[str, Callable[..., Any]] = {"commit": predict.commit}
 
 LETHAL = 2  # so many cells that end the process and name the same answer show what ends it
 OUTPUTS = 500  # of one cell
+NOT_REACHED = "the notebook came to its end before this cell"
 
 
 @dataclass(frozen=True)
@@ -151,18 +153,20 @@ class _Grading:
                 except _CellEnded as end:
                     self._leave_out(end)
                     if len(self.ended) <= self.limits.reruns and not self._time_is_up():
+                        run.hang_up()
                         continue
                     self.notices.append(
                         "Too many cells ended the Python process; the cells after "
                         f"{self._name(end.index)} were not run."
                     )
                 candidate.end()
+                self.notices += run.notices
+                run.put_down()
                 outcomes = {
                     index: self._examine(exercise, run.kept.get(index))
                     for index, exercise in self.exams.items()
                 }
             break
-        self.notices += run.notices
         for index, exercise in self.exams.items():
             if any(outcome.raised == "ProcessEnded" for outcome in outcomes[index]):
                 outcomes[index] = self._examine_alone(index, exercise)
@@ -209,7 +213,7 @@ class _Grading:
         """Return what the function does on the hidden cases."""
         cases = [case for group in exercise.groups for case in group.cases]
         if kept is None:
-            missing = Outcome(raised="NotImplementedError", detail="its cell was not reached")
+            missing = Outcome(raised="NotImplementedError", detail=NOT_REACHED)
             return [missing] * len(cases)
         deadline = time.monotonic() + self.limits.exam_seconds
 
@@ -245,6 +249,8 @@ class _Grading:
         ):
             if any(outcome.raised == raised for outcome in outcomes):
                 lines.append(f"  {words}; it is not called again after that")
+        if outcomes[0].detail == NOT_REACHED:
+            lines.append(f"  {NOT_REACHED}")
         for ended, how in self.ended.items():
             if self.cells[ended].metadata.get("nbgrader", {}).get("grade_id") == exercise.name:
                 lines.append(f"  its cell {how}, so it was left out")
@@ -263,10 +269,10 @@ class _Grading:
         try:
             said = JUDGES[judged.judge](*arguments, **named)
         except AssertionError as error:
-            _show_error(cell, "AssertionError", str(error))
+            cell.outputs = [_error("AssertionError", str(error))]
         except Exception as error:  # a value of the wrong kind
             words = f"{', '.join(judged.names)} cannot be read ({type(error).__name__})"
-            _show_error(cell, "ValueError", words)
+            cell.outputs = [_error("ValueError", words)]
         else:
             marks = cell.metadata["nbgrader"]
             self.scores[marks["grade_id"]] = float(marks["points"])
@@ -283,8 +289,10 @@ class _Run:
         self.kept: dict[int, Candidate] = {}
         self.values: dict[int, dict[str, Any]] = {}
         self.notices: list[str] = []
-        self.count = 0
+        self.outputs: dict[int, list[NotebookNode]] = {}
+        self.counts: dict[int, int] = {}
         self.displays: dict[str, list[NotebookNode]] = {}
+        self.room = grading.limits.notebook_output
 
     def cells(self) -> None:
         """Run the cells in order; copies are kept where exams stand.
@@ -298,10 +306,9 @@ class _Run:
         for index, cell in enumerate(grading.cells):
             if cell.cell_type != "code" or not cell.source.strip():
                 continue
-            cell.outputs, cell.execution_count = [], None
             if grading.left_out(index):
                 how = grading.ended.get(index, "uses an answer that ends the Python process")
-                _show_error(cell, "LeftOut", f"This cell {how}. It was left out.")
+                self.outputs[index] = [_error("LeftOut", f"This cell {how}. It was left out.")]
                 continue
             left = grading.deadline - time.monotonic()
             if left <= 0:
@@ -310,14 +317,26 @@ class _Run:
                     f"the cell {grading._name(index)} on it was not run."
                 )
                 return
-            self.count += 1
-            cell.execution_count = self.count
+            self.counts[index] = len(self.counts) + 1
             try:
                 self._cell(index, cell, min(grading.limits.cell_seconds, left))
             except Ended as end:
                 raise _CellEnded(index, str(end)) from None
             if index == self.until:
                 return
+
+    def hang_up(self) -> None:
+        """Give up the copies that are kept."""
+        for kept in self.kept.values():
+            kept.hang_up()
+        self.kept.clear()
+
+    def put_down(self) -> None:
+        """Write outputs and counts into the notebook."""
+        for index, cell in enumerate(self.grading.cells):
+            if cell.cell_type == "code":
+                cell.outputs = self.outputs.get(index, [])
+                cell.execution_count = self.counts.get(index)
 
     def _cell(self, index: int, cell: NotebookNode, seconds: float) -> None:
         if index in self.grading.exams:
@@ -332,18 +351,22 @@ class _Run:
                 self.notices.append(
                     f"The cell {name} ran for more than {seconds:g} s and was interrupted."
                 )
-            if answer.get("cut") or "failed" in answer:
+            outputs, all_kept = self._outputs(answer, self.counts[index])
+            self.outputs[index] = outputs
+            if answer.get("cut") or "failed" in answer or not all_kept:
                 self.notices.append(f"The cell {name} printed or showed too much; some is lost.")
-            cell.outputs = self._outputs(answer)
 
-    def _outputs(self, answer: dict[str, Any]) -> list[NotebookNode]:
-        """Return outputs made anew from what the candidate tells, with nothing else in them."""
+    def _outputs(self, answer: dict[str, Any], count: int) -> tuple[list[NotebookNode], bool]:
+        """Return outputs made anew from what the candidate tells, and whether all fitted."""
         outputs = []
         told = answer.get("outputs")
         for raw in told[:OUTPUTS] if type(told) is list else []:
-            output = _output(raw, self.count)
+            output = _output(raw, count)
             if output is None:
                 continue
+            self.room -= len(json.dumps(output))
+            if self.room < 0:
+                return outputs, False
             outputs.append(output)
             name = raw.get("display_id")
             if type(name) is str:
@@ -354,7 +377,7 @@ class _Run:
             name = _dict(raw).get("display_id")
             for output in self.displays.get(name, []) if type(name) is str else []:
                 output.data, output.metadata = shown.data, shown.metadata
-        return outputs
+        return outputs, True
 
 
 def _judged(grade_id: str, source: str) -> Judged:
@@ -397,11 +420,12 @@ def _output(raw: Any, count: int) -> NotebookNode | None:
     if kind not in ("display_data", "execute_result"):
         return None
     data = {
-        name: part
+        name: part if type(part) is str else _as_json(part)
         for name, part in _dict(raw.get("data")).items()
         if type(part) is str or name.endswith("json")
     }
-    output = nbformat.v4.new_output(kind, data=data, metadata=_dict(raw.get("metadata")))
+    metadata = _as_json(_dict(raw.get("metadata")))
+    output = nbformat.v4.new_output(kind, data=data, metadata=metadata)
     if kind == "execute_result":
         output.execution_count = count
     return output
@@ -409,6 +433,11 @@ def _output(raw: Any, count: int) -> NotebookNode | None:
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if type(value) is dict else {}
+
+
+def _as_json(value: Any) -> Any:
+    """Return what of plain data a notebook's file can hold."""
+    return json.loads(json.dumps(value, default=lambda _: None))
 
 
 def _string(value: Any) -> str:
@@ -429,7 +458,5 @@ def _show(cell: NotebookNode, printed: str, value: str) -> None:
     )
 
 
-def _show_error(cell: NotebookNode, kind: str, words: str) -> None:
-    cell.outputs = [
-        nbformat.v4.new_output("error", ename=kind, evalue=words, traceback=[f"{kind}: {words}"])
-    ]
+def _error(kind: str, words: str) -> NotebookNode:
+    return nbformat.v4.new_output("error", ename=kind, evalue=words, traceback=[f"{kind}: {words}"])

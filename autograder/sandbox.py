@@ -61,8 +61,8 @@ class Limits:
         Bytes of one process, and of all processes of a submission together.
     processes : int
         Processes and threads at one time.
-    output : int
-        Bytes of output of one cell.
+    output, notebook_output : int
+        Bytes of output of one cell, and of all cells.
     files : int
         Bytes in files.
     file_count : int
@@ -77,6 +77,7 @@ class Limits:
     memory: int = 2 << 30
     processes: int = 32
     output: int = 2_000_000
+    notebook_output: int = 20_000_000
     files: int = 64 << 20
     file_count: int = 2000
 

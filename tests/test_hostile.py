@@ -836,7 +836,7 @@ answers(
         "def lse(xi, Y, beta):\n    threading.Thread(target=flood, daemon=True).start()\n"
         "    return 0.0"
     ),
-    perhaps="check_lse|show|lse",
+    perhaps=".",
 )
 answers(
     "asking for values that are not there",
@@ -978,6 +978,149 @@ answers("nothing done", [LSE, WEIGHTS, FD, COMMIT], **{
     name: small.find(small.release(), name)["source"]
     for name in (*small.SOLUTIONS, "prediction")
 })  # fmt: skip
+
+
+# --- A second round -------------------------------------------------------------------------------
+
+cells(
+    "changed in place after its exam", "lse.__code__ = (lambda *a: 0.0).__code__", after="exam_lse"
+)
+answers("an asynchronous function", [LSE], lse="async " + GOOD)
+answers("two processes that answer one exam", lse="import os\n" + in_lse("os.fork()"))
+cells(
+    "code that rewrites all later code",
+    "get_ipython().input_transformers_post.append(lambda lines: ['lse = attention_weights = 3'])",
+    after="imports",
+    lost=[LSE, WEIGHTS, FD, COMMIT],
+)
+cells(
+    "a namespace that lies",
+    "class Lie(dict):\n    def get(self, *a):\n        return lambda *a: 1.0\n"
+    "shell = get_ipython()\nshell.user_ns = Lie(shell.user_ns)",
+    after="imports",
+    lost=[LSE, WEIGHTS, FD, COMMIT],
+)
+cells("no more files", "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))")
+cells(
+    "no more files before an exam",
+    "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))",
+    after="practice_fd_grad",
+    lost=[FD],
+    notices=["The cell exam_fd_grad ended"],
+    perhaps="of one's own|check_fd_grad|fd_grad|show",
+)
+cells("the folder removed", "import os, shutil\nshutil.rmtree(os.getcwd(), ignore_errors=True)")
+cells("a trace function that raises", "import sys\nsys.settrace(lambda *a: 1 / 0)")
+cells("a debugger", "breakpoint()", "import pdb\npdb.set_trace()", "%debug", perhaps=OVERDUE)
+cells("a clock of one's own", "import signal\nsignal.signal(14, lambda *a: 1 / 0)\nsignal.alarm(1)")
+cells("a long command", "!sleep 50", notices=[OVERDUE])
+cells(
+    "commands that kill and flood",
+    "!kill -9 $PPID",
+    notices=[OWN + "ended the Python process by a kill"],
+)
+cells("a command without end", "import subprocess\nsubprocess.run(['yes']);", perhaps=".")
+cells(
+    "representations that hang, lie and are huge",
+    "class A:\n    def __repr__(self):\n        return 3\n"
+    "    def _repr_html_(self):\n        return b'x'\nA()",
+    "class B:\n    def _repr_mimebundle_(self, **k):\n"
+    "        return {('a', 1): 2, 3: object(), 'text/plain': 'b', 'x/json': {1: {2}}}\nB()",
+    "class C:\n    def _repr_json_(self):\n        a = []\n        a.append(a)\n"
+    "        return a\nC()",
+    "display({'text/plain': 3, 'image/png': b'x'}, raw=True)",
+    "class D:\n    def __repr__(self):\n        return '\\ud800'\nD()",
+)
+cells(
+    "outputs that no file can hold",
+    "r = get_ipython().record\nr.outputs += [{'output_type': 'display_data', 'data': "
+    "{'application/json': np.ones(3), 'text/plain': 1j, 'a/json': (1, [np.ones(1)])}, "
+    "'metadata': {'a': np.ones(2)}}, {'output_type': 'stream', 'name': 'other', 'text': ['x']}, "
+    "{'output_type': 'error', 'traceback': [1, None]}]",
+    "get_ipython().record.outputs.append(3)",
+    notices=[TOO_MUCH],
+)
+cells("stdout closed", "import sys\nsys.stdout.close()\nsys.stderr.close()\nprint('x')")
+cells(
+    "programs that change the user",
+    "import subprocess\nfor program in ('su', 'mount', 'passwd', 'newgrp'):\n"
+    "    try:\n        done = subprocess.run([program], capture_output=True, timeout=1,\n"
+    "                              stdin=subprocess.DEVNULL)\n"
+    "    except (OSError, subprocess.TimeoutExpired):\n        pass\n"
+    "import os\nos._exit(9) if os.getuid() == 0 else None",
+    isolated=True,
+    perhaps=OVERDUE,
+)
+cells(
+    "a file from /dev/zero",
+    "np.fromfile('/dev/zero')",
+    "open('/dev/full', 'w').write('x')",
+    perhaps=OVERDUE,
+)
+cells("a file with a hole", "with open('hole', 'wb') as f:\n    f.truncate(1 << 45)")
+answers(
+    "a prediction as deep as a well",
+    [COMMIT],
+    prediction=(
+        "prediction = {'q1': 'a'}\nfor i in range(10**5):\n    prediction = {'q1': prediction}"
+    ),
+)
+answers(
+    "a prediction that contains itself and is huge",
+    [COMMIT],
+    perhaps="commit_prediction",
+    prediction="prediction = {'q1': 'a' * 10**8}\nprediction['q2'] = prediction",
+)
+answers(
+    "a mapping as prediction",
+    [COMMIT],
+    prediction=("from collections import UserDict\nprediction = UserDict(q1='a', q2='b')"),
+)
+answers(
+    "an answer that depends on who calls",
+    [LSE],
+    lse=in_lse(
+        "import sys\nif 'checking' not in str(sys._getframe(2).f_code.co_filename):\n    return 0.0"
+    ),
+)
+answers(
+    "inputs kept and changed later",
+    lse="kept = []\n" + in_lse("for old in kept:\n    old *= 0\nkept.append(Y.copy())"),
+)
+answers("inputs changed", [LSE], lse=in_lse("xi *= 2.0\nxi /= 2.0\nY += 1e-3"))
+answers(
+    "an exam copy that hunts the other copies",
+    lse="import os\n"
+    + in_lse(
+        "for pid in range(2, 400):\n    if pid not in (os.getpid(), os.getppid()):\n"
+        "        try:\n            os.kill(pid, 9)\n        except OSError:\n            pass"
+    ),
+    isolated=True,
+)
+cells(
+    "an extension and a script", "%load_ext autoreload\n%autoreload 2", "%%bash\necho hi", "%run x"
+)
+cells("%%javascript and %%html", "%%javascript\nalert(1)", "%%html\n<script>1</script>")
+
+
+@case("an answer of two megabytes", [LSE], ["more than 1 MB of code"])
+def _():
+    return small.solved(lse=GOOD + "# " + "x" * (2 << 20))
+
+
+@case("deeply nested code", perhaps=OWN)
+def _():
+    return small.insert(small.solved(), "exam_fd_grad", "(" * 10**5, "x = " + "-" * 10**5 + "1")
+
+
+@case("a field that never ends", reason="not a notebook")
+def _():
+    return b'{"cells": [' + b'{"metadata": ' * 10**5
+
+
+@case("lists of lists", reason="not a notebook|none of the lesson|empty")
+def _():
+    return b'{"cells": [' + b"[]," * 10**6 + b"[]]}"
 
 
 # --- The tests ------------------------------------------------------------------------------------

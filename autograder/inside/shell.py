@@ -6,8 +6,10 @@ import base64
 import io
 import json
 import os
+import zlib
 from typing import Any
 
+from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.error import StdinNotImplementedError
@@ -175,9 +177,18 @@ class Publisher(DisplayPublisher):
         self.shell.record.clear(wait)
 
 
+class Compiler(CachingCompiler):
+    """Names a cell as a kernel does, on which depends how IPython shows an error in it."""
+
+    def get_code_name(self, raw_code: str, code: str, number: int) -> str:
+        """Return the file name that stands for a cell."""
+        return f"/tmp/ipykernel/{zlib.crc32(raw_code.encode(errors='replace'))}.py"
+
+
 class Shell(InteractiveShell):
     """IPython without a terminal and without a front end."""
 
+    compiler_class = Type(Compiler)
     displayhook_class = Type(Hook)
     display_pub_class = Type(Publisher)
     autoindent = False
