@@ -212,8 +212,10 @@ def contour_levels(values: np.ndarray, signed: bool = False, count: int = 9) -> 
 
 
 def level_text(level: float) -> str:
-    """Write the height of a contour line, with a real minus sign."""
-    return f"{level:g}".replace("-", MINUS)
+    """Write the height of a contour line in all its digits, with a real minus sign."""
+    plain = level == 0 or abs(level) >= 1e-4
+    text = np.format_float_positional(level, trim="-") if plain else f"{level:g}"
+    return text.replace("-", MINUS)
 
 
 def value_range(values: np.ndarray, signed: bool = False) -> tuple[float, float]:
@@ -576,13 +578,13 @@ def draw_band(
 
 
 def short(number: float) -> str:
-    """Write a number in three figures at most, as it stands beside a bar or a point."""
+    """Write a number in a few figures, as it stands beside a bar or a point."""
     if not np.isfinite(number):
         return str(number)
     if number != 0 and not 1e-2 <= abs(number) < 1e4:
         digits, power = f"{number:.1e}".split("e")
         return f"{digits}e{int(power)}".replace("-", MINUS)
-    digits = 0 if abs(number) >= 100 else 1 if abs(number) >= 10 else 2
+    digits = 1 if abs(number) >= 10 else 2
     text = f"{number:.{digits}f}"
     return (text.lstrip("-") if float(text) == 0 else text).replace("-", MINUS)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import nbformat
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
 
 PATIENCE = 120_000  # ms for anything that waits for a kernel on a busy machine
 CHROMIUM_SWITCHES = [
@@ -148,6 +148,10 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+# Faults of the front ends themselves, seen on an empty notebook too.
+KNOWN = ("Cannot read properties of undefined (reading 'schema')",)  # Notebook 7.6, shortcuts
+
+
 @dataclass
 class Faults:
     """What a page did that it must not: console errors, and requests to other hosts."""
@@ -158,12 +162,16 @@ class Faults:
     def watch(self, page: Page) -> None:
         """Record the faults of a page from now on."""
         page.on("console", self._console)
-        page.on("pageerror", lambda error: self.errors.append(f"uncaught: {error}"))
+        page.on("pageerror", self._uncaught)
         page.on("request", self._request)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
             self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _uncaught(self, error: Error) -> None:
+        if error.message not in KNOWN:
+            self.errors.append(f"uncaught: {error.message}")
 
     def _request(self, request: Request) -> None:
         address = urlsplit(request.url)

@@ -26,7 +26,7 @@ function short(number) {
   if (number !== 0 && (size < 0.01 || size >= 1e4)) {
     return minus(number.toExponential(1)).replace("e+", "e");
   }
-  const text = number.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+  const text = number.toFixed(size >= 10 ? 1 : 2);
   return minus(Number(text) === 0 ? text.replace("-", "") : text);
 }
 
@@ -266,8 +266,11 @@ function arrowHead(context, look, from, to) {
 
 // ------------------------------------------------------------------ flat panels
 
-function flatGeometry(panel, width) {
-  const left = 54, right = 14, top = 10, bottom = 46;
+function flatGeometry(panel, width, context) {
+  const right = 14, top = 10, bottom = 46;
+  // Room for the longest number beside the axis; the labels in between come from the same ticks.
+  const texts = ticksOf(panel.y, 0.78 * width, 40).map((tick) => context.measureText(tick.text).width);
+  const left = 30 + Math.max(24, ...texts);
   const across = Math.max(width - left - right, 60);
   const span = (axis) => axis.high - axis.low;
   const tall = panel.equal ? (across * span(panel.y)) / span(panel.x) : across * 0.78;
@@ -348,7 +351,7 @@ function paintGrid(context, panel, mark, view, g, cache) {
   if (!values) return;
   if (!grid.square) {
     const points = Array.from(values, (value, k) => [
-      g.left + (g.across * k) / (values.length - 1), clamp(g.y(value), -9999, 9999),
+      g.left + (g.across * k) / (values.length - 1), clamp(g.y(grid.base + value), -9999, 9999),
     ]);
     stroke(context, view.look.roles[mark.role], mark.role, points);
     return;
@@ -560,7 +563,7 @@ function surface(pieces, panel, mark, view, to, context) {
   const step = (axis, k) => axis.low + ((axis.high - axis.low) * k) / (SOLID - 1);
   const nodes = Array.from(fine, (value, at) => to([
     step(panel.x, at % SOLID), step(panel.y, Math.floor(at / SOLID)),
-    clamp(value, panel.z.low, panel.z.high),
+    clamp(grid.base + value, panel.z.low, panel.z.high),
   ]));
   for (let j = 0; j < SOLID - 1; j++) {
     for (let k = 0; k < SOLID - 1; k++) {
@@ -568,7 +571,7 @@ function surface(pieces, panel, mark, view, to, context) {
       const corners = [at, at + 1, at + SOLID + 1, at + SOLID];
       const heights = corners.map((corner) => fine[corner]);
       // What is wholly above the box is left out, so that the bottom can be seen.
-      if (!(Math.min(...heights) < panel.z.high)) continue;
+      if (!(grid.base + Math.min(...heights) < panel.z.high)) continue;
       const color = 3 * shade(grid, (heights[0] + heights[1] + heights[2] + heights[3]) / 4);
       const rgb = `rgb(${colors[color]},${colors[color + 1]},${colors[color + 2]})`;
       const distance = corners.reduce((sum, corner) => sum + nodes[corner][2], 0) / 4;
@@ -776,7 +779,7 @@ function render({ model, el }) {
       handle.index = k;
       handle.style.left = `${clamp(g.x(x), g.left, g.left + g.across)}px`;
       handle.style.top = `${clamp(g.y(y), g.top, g.top + g.down)}px`;
-      const name = [mark.label && mark.names.length > 1 ? "" : mark.label, mark.names[k]];
+      const name = [mark.single || !mark.names[k] ? mark.label : "", mark.names[k]];
       const said = `${panel.x.label} ${short(x)}` + (mark.free > 1 ? `, ${panel.y.label} ${short(y)}` : "");
       const set = (attribute, value) => handle.setAttribute(attribute, value);
       set("aria-label", `${name.filter(Boolean).join(" ")}: arrow keys move it, Shift for bigger steps`);
@@ -898,7 +901,10 @@ function render({ model, el }) {
     const width = part.stage.clientWidth;
     if (width < 40) return; // hidden, or not laid out yet
     const ratio = window.devicePixelRatio || 1;
-    const g = panel.z ? { height: Math.min(width * 0.92, 460) } : flatGeometry(panel, width);
+    const context = part.canvas.getContext("2d");
+    context.font = FONT;
+    const solid = Boolean(panel.z);
+    const g = solid ? { height: Math.min(width * 0.92, 460) } : flatGeometry(panel, width, context);
     part.g = g;
     const [w, h] = [Math.round(width * ratio), Math.round(g.height * ratio)];
     if (part.canvas.width !== w || part.canvas.height !== h) {
@@ -906,10 +912,10 @@ function render({ model, el }) {
       part.canvas.height = h;
       part.canvas.style.height = `${g.height}px`;
     }
-    const context = part.canvas.getContext("2d");
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = view.look.paper;
-    context.fillRect(0, 0, width, g.height);
+    context.fillRect(0, 0, w, h);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.font = FONT;
     if (panel.z) {
       paintSolid(context, panel, view, width, g.height, part.turn);

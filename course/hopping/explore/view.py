@@ -201,17 +201,22 @@ def _plain(value: object) -> object:
 
 
 def _grid_data(grid: Grid) -> dict:
-    """Describe a grid for the view: binary values, the colours' range and the contours."""
-    values = np.clip(grid.values, -1e30, 1e30).astype("<f4")
-    low, high = draw.value_range(values, grid.signed)
-    levels = draw.contour_levels(grid.values, grid.signed) if values.ndim == 2 else []
+    """Describe a grid for the view: binary values, the colours' range and the contours.
+
+    Values, levels and range are counted from `base`, the lowest value (0 for signed quantities):
+    a landscape far from 0, as at small β, would lose its shape in single precision.
+    """
+    low, high = draw.value_range(grid.values, grid.signed)
+    base = 0.0 if grid.signed else low
+    levels = draw.contour_levels(grid.values, grid.signed) if grid.values.ndim == 2 else []
     return {
-        "side": len(values),
-        "values": values.tobytes(),
-        "low": low,
-        "high": high,
+        "side": len(grid.values),
+        "values": np.clip(grid.values - base, -1e30, 1e30).astype("<f4").tobytes(),
+        "base": base,
+        "low": low - base,
+        "high": high - base,
         "signed": grid.signed,
-        "levels": levels,
+        "levels": [level - base for level in levels],
         "texts": [draw.level_text(level) for level in levels],
     }
 
