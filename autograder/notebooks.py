@@ -75,6 +75,10 @@ def source_notebook(lesson: Lesson, exercises: Mapping[str, Exercise]) -> Notebo
             cells.append(_exam_cell(lesson, exercises[cell.checks]))
         else:
             cells.append(_cell(lesson, cell, cell.source, cell.options))
+    for cell in cells:
+        if cell.cell_type == "code":
+            # Run All goes on to the end, past what is not written or not right yet.
+            cell.metadata["tags"] = [*cell.metadata.get("tags", ()), "raises-exception"]
     return _notebook(cells)
 
 
