@@ -787,7 +787,8 @@ reveal(
 # First write `relaxation_gap(step, x, tol, max_steps)`. It repeats any `step`, a function from an array to
 # an array. It returns the distance from where the steps settle to where *one* step leads, over the length
 # of the latter; 0.0 if the two are the same place; `nan` if the last of `max_steps` steps was still longer
-# than `tol`. The first step counts as one of `max_steps`. The check below tries it on several steps.
+# than `tol`. The first step counts as one of `max_steps`. A walk that runs away, to numbers that are inf or nan,
+# has not settled either. The check below tries several steps.
 #
 # Then measure your method, on data of your own or made by you, at three scales at least (a width, a
 # temperature, a step size): mean gap, median gap, the share above 0.5, and how many did not settle. If
