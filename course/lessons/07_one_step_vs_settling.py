@@ -74,7 +74,7 @@ def rise_beside_the_middle(beta, h=1e-3):
 
 def longest_after_many_hops(hops=300):
     """Return the kernel that still makes long hops after many."""
-    weights, lengths = {"softmax": softmax, "tanh": np.tanh, "linear": lambda u: u}, {}
+    weights, lengths = dict(softmax=softmax, tanh=np.tanh, linear=lambda u: u), {}
     for kernel, of in weights.items():
         at = A_xi
         for _ in range(hops):
@@ -526,13 +526,14 @@ check(gap_curve)
 # some seconds; a bar shows how far it is. Walks that did not settle are counted, by your warnings.
 
 
-# %% name="hump"
+# %% name="hump_rows"
 def unit(rng, count, length=1.0, d=16):
     """Return random rows of this length, shape (count, d)."""
     rows = rng.normal(size=(count, d))
     return length * rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
+# %% name="hump"
 betas = np.array([1 / 8, 1 / 2, 1, 2, 4, 8, 16, 64, 256])
 rng, gaps = np.random.default_rng(0), {"random query": [], "on a pattern": []}
 with warnings.catch_warnings(record=True) as unsettled:
@@ -671,13 +672,14 @@ verdict = "false"
 ### END SOLUTION
 
 
-# %% name="claim_check"
+# %% name="claim_outside"
 def outside(xi, Y, beta):
     """Say whether a case is outside of the claimed corner, with its two numbers."""
     away, sharp = np.linalg.norm(Y - xi, axis=1).min(), softmax(beta * Y @ xi).max()
     return away >= 0.1 or sharp <= 0.9, away, sharp
 
 
+# %% name="claim_check"
 found = 0
 for name, case in cases.items():
     gap, (out, away, sharp) = one_step_gap(*case), outside(*case)
@@ -905,12 +907,12 @@ print(
 potential = {"softmax": None, "tanh": None, "linear": None}
 weights = {"softmax": None, "tanh": None, "linear": None}
 ### BEGIN SOLUTION
-potential = {
-    "softmax": logsumexp,
-    "tanh": lambda u: np.logaddexp(u, -u).sum(),
-    "linear": lambda u: u @ u / 2,
-}
-weights = {"softmax": softmax, "tanh": np.tanh, "linear": lambda u: u}
+potential = dict(
+    softmax=logsumexp,
+    tanh=lambda u: np.logaddexp(u, -u).sum(),
+    linear=lambda u: u @ u / 2,
+)
+weights = dict(softmax=softmax, tanh=np.tanh, linear=lambda u: u)
 ### END SOLUTION
 
 # %% name="closing_check"
