@@ -26,6 +26,7 @@ from autograder.reference.fixtures import H1, H3, H4, H5, Head
 from hopping.cases import Case
 
 LESSON = "03_cccp"
+ONE_HOP = "One hop, wherever it lands. Repeated hops settle in a valley, which is another question."
 
 
 # --- energy_grad --------------------------------------------------------------------------------
@@ -33,6 +34,18 @@ LESSON = "03_cccp"
 
 def _unit(vector):
     return vector / np.linalg.norm(vector)
+
+
+def _overflowing_softmax(u):
+    return np.exp(u) / np.exp(u).sum()
+
+
+def _gradient_at_beta_1(xi, Y, beta):
+    return ref.energy_grad(xi, Y, 1.0)
+
+
+def _gradient_overflowing(xi, Y, beta):
+    return xi - _overflowing_softmax(beta * (Y @ xi)) @ Y
 
 
 def _gradient_in_place(xi, Y, beta):
@@ -60,7 +73,7 @@ ENERGY_GRAD = Exercise(
     name="energy_grad",
     lesson=LESSON,
     points=3.0,
-    expects="a new array like xi that points uphill; xi minus it lies among the tokens",
+    expects="a new array like xi that points uphill; xi minus it lies among the centres",
     reference=ref.energy_grad,
     examples=PUBLIC,
     groups=landscape_groups(3101),
@@ -85,6 +98,14 @@ ENERGY_GRAD = Exercise(
             "beta-times-attention",
             "beta cancels.",
             lambda xi, Y, beta: xi - beta * lesson_1.lse_grad(xi, Y, beta),
+        ),
+        Misconception(
+            "beta-forgotten",
+            "The weights become sharper when beta grows: which numbers does it multiply?",
+            _gradient_at_beta_1,
+        ),
+        Misconception(
+            "overflow", "nan at large beta: which exp overflowed?", _gradient_overflowing
         ),
         Misconception(
             "downhill",
@@ -117,6 +138,26 @@ ENERGY_GRAD = Exercise(
 
 def _step_of(size):
     return lambda xi, Y, beta: xi - size * ref.energy_grad(xi, Y, beta)
+
+
+def _step_at_beta_1(xi, Y, beta):
+    return ref.cccp_step(xi, Y, 1.0)
+
+
+def _step_overflowing(xi, Y, beta):
+    return _overflowing_softmax(beta * (Y @ xi)) @ Y
+
+
+def _step_to_the_best(xi, Y, beta):
+    return Y[np.argmax(Y @ xi)].copy()
+
+
+def _fifty_steps(xi, Y, beta):
+    return ref.cccp_path(xi, Y, beta, 50)[-1]
+
+
+def _settled_step(xi, Y, beta):
+    return lesson_7.settle(xi, Y, beta, tol=1e-13)[0]
 
 
 def _step_in_place(xi, Y, beta):
@@ -156,7 +197,7 @@ CCCP_STEP = Exercise(
     name="cccp_step",
     lesson=LESSON,
     points=3.0,
-    expects="a new array like xi: a point among the tokens, where the energy is not higher",
+    expects="a new array like xi: a point among the centres, where the energy is not higher",
     reference=ref.cccp_step,
     examples=PUBLIC,
     groups=landscape_groups(3201),
@@ -168,10 +209,11 @@ CCCP_STEP = Exercise(
             lambda xi, Y, beta: xi - beta * ref.energy_grad(xi, Y, beta),
         ),
         Misconception("small-step", "CCCP is the full step.", _step_of(0.1)),
+        Misconception("half-step", "Half the way is not the lowest point of Q.", _step_of(0.5)),
         Misconception("ascends", "Did the energy fall?", _step_of(-1.0)),
         Misconception(
             "adds-the-residual",
-            "The hop lands on the average; the residual stream is another story.",
+            "The hop lands on the average itself: nothing is added to it.",
             lambda xi, Y, beta: xi + lesson_1.lse_grad(xi, Y, beta),
         ),
         Misconception(
@@ -181,9 +223,22 @@ CCCP_STEP = Exercise(
         ),
         Misconception(
             "two-steps",
-            "Attention is one step.",
+            "Attention is one hop.",
             lambda xi, Y, beta: ref.cccp_step(ref.cccp_step(xi, Y, beta), Y, beta),
         ),
+        Misconception("fifty-steps", ONE_HOP, _fifty_steps),
+        Misconception("settles", ONE_HOP, _settled_step),
+        Misconception(
+            "largest-score",
+            "The best centre gets the largest weight, but not all of it.",
+            _step_to_the_best,
+        ),
+        Misconception(
+            "beta-forgotten",
+            "The weights become sharper when beta grows: which numbers does it multiply?",
+            _step_at_beta_1,
+        ),
+        Misconception("overflow", "nan at large beta: which exp overflowed?", _step_overflowing),
         Misconception("mutates-xi", "Return a new array.", _step_in_place),
     ),
     alternatives=(
@@ -230,6 +285,10 @@ _LARGE = random_head(_HEAD_RNG, 5, 3, 3, 2, size=40.0)
 _SINGLE = random_head(_HEAD_RNG, 1, 3, 2, 2)
 _THIN = Head(np.array([[0.5], [-2.0], [1.5]]), *(np.array([[x]]) for x in (2.0, -0.75, 3.0)))
 _TWINS = Head(H1.X[[0, 1, 0, 0]], *H1[1:])
+# Shapes and sizes that tell wrong answers apart which agree on H1 to H5.
+_MORE_VALUES = H1._replace(W_V=np.array([[1.0, -1.0, 0.5], [0.5, 2.0, -0.25]]))
+_LONG_TOKENS = H5._replace(X=20 * H5.X)
+_LARGE_SCORES = H1._replace(X=64 * H1.X)
 _WHOLE = Head(
     *(np.array(rows) for rows in ([[1, 2], [0, -1]], [[1, 1], [0, 2]], [[2, 1], [1, 1]])),
     np.array([[1, 0], [-1, 3]]),
@@ -282,7 +341,7 @@ CENTERS = Exercise(
         ),
         Misconception(
             "keys-only",
-            "The landscape lives in xi-space, not key-space.",
+            "A centre is a place for the query: it has as many numbers as a token, a key need not.",
             lambda X, W_Q, W_K: X @ W_K,
         ),
         Misconception(
@@ -290,7 +349,7 @@ CENTERS = Exercise(
         ),
         Misconception(
             "transposes-the-wrong-factor",
-            "Shapes: (d_model, d_k) times (d_k, d_model).",
+            "Shapes: (D, d_k) times (d_k, D).",
             lambda X, W_Q, W_K: X @ (W_Q.T @ W_K),
         ),
         Misconception(
@@ -328,13 +387,58 @@ def _default(beta, width):
     return 1 / np.sqrt(width) if beta is None else beta
 
 
+def _with_scale(head, scale):
+    """Return the head with another rule for beta: scale(beta or None, d_k, d_v)."""
+
+    def scaled(X, W_Q, W_K, W_V, beta=None):
+        return head(X, W_Q, W_K, W_V, scale(beta, W_K.shape[1], W_V.shape[1]))
+
+    return scaled
+
+
+def _wrong_scales(head):
+    """Return what goes wrong with the default and the given beta, in any form of the head."""
+    return (
+        Misconception(
+            "times-root-d_k",
+            "Should a larger d_k make the softmax sharper or softer?",
+            _with_scale(head, lambda beta, d_k, d_v: d_k**0.5 if beta is None else beta),
+        ),
+        Misconception(
+            "one-over-d_k",
+            "The default is one over a root: of what?",
+            _with_scale(head, lambda beta, d_k, d_v: 1 / d_k if beta is None else beta),
+        ),
+        Misconception(
+            "root-d_v",
+            "Scores know nothing of the values: which width do query and key share?",
+            _with_scale(head, lambda beta, d_k, d_v: _default(beta, d_v)),
+        ),
+        Misconception(
+            "default-of-1",
+            "No beta given does not mean 1: what is the default?",
+            _with_scale(head, lambda beta, d_k, d_v: 1.0 if beta is None else beta),
+        ),
+        Misconception(
+            "scaled-twice",
+            "A beta that is given is used as it is: the root belongs to the default alone.",
+            _with_scale(head, lambda beta, d_k, d_v: (1.0 if beta is None else beta) / d_k**0.5),
+        ),
+        Misconception(
+            "beta-ignored",
+            "None means default; a number must be used.",
+            _with_scale(head, lambda beta, d_k, d_v: d_k**-0.5),
+        ),
+    )
+
+
 def _head_of_d_model(X, W_Q, W_K, W_V, beta=None):
     return ref.attention_output(X, W_Q, W_K, W_V, _default(beta, X.shape[1]))
 
 
-def _head_times_root(X, W_Q, W_K, W_V, beta=None):
-    beta = np.sqrt(W_K.shape[1]) if beta is None else beta
-    return ref.attention_output(X, W_Q, W_K, W_V, beta)
+def _head_overflowing(X, W_Q, W_K, W_V, beta=None):
+    u = _default(beta, W_K.shape[1]) * (X @ W_K @ (X[-1] @ W_Q))
+    return _overflowing_softmax(u) @ X @ W_V
 
 
 def _head_of_first_token(X, W_Q, W_K, W_V, beta=None):
@@ -358,13 +462,14 @@ def _head_without_itself(X, W_Q, W_K, W_V, beta=None):
     return scipy_softmax(u) @ X[:-1] @ W_V
 
 
-def _head_deaf_to_beta(X, W_Q, W_K, W_V, beta=None):
-    return ref.attention_output(X, W_Q, W_K, W_V)
-
-
 def _head_over_queries(X, W_Q, W_K, W_V, beta=None):
     u = _default(beta, W_K.shape[1]) * (X @ W_Q) @ (X @ W_K).T
     return (scipy_softmax(u, axis=0) @ X @ W_V)[-1]
+
+
+def _head_without_axis(X, W_Q, W_K, W_V, beta=None):
+    u = _default(beta, W_K.shape[1]) * (X @ W_Q) @ (X @ W_K).T
+    return (scipy_softmax(u) @ X @ W_V)[-1]
 
 
 def _head_by_loop(X, W_Q, W_K, W_V, beta=None):
@@ -406,7 +511,11 @@ OUTPUT = Exercise(
     points=3.0,
     expects="an array of d_v numbers, an average of the values X W_V that the last token asks for",
     reference=ref.attention_output,
-    examples=PUBLIC_HEADS,
+    examples=(
+        *PUBLIC_HEADS,
+        head_case("more values than keys", _MORE_VALUES),
+        head_case("large scores", _LARGE_SCORES),
+    ),
     groups=(
         Group(
             "ordinary",
@@ -425,7 +534,9 @@ OUTPUT = Exercise(
             "very large and very small exponents",
             0.25,
             (
-                head_case("large", _LARGE, 8.0),
+                # Every naive exponential vanishes in the first, and one overflows in the second.
+                head_case("low", _LARGE, 16.0),
+                head_case("long tokens", _LONG_TOKENS, 8.0),
                 head_case("large, default beta", _LARGE),
                 head_case("hot", H3, 2.0**-18),
             ),
@@ -447,27 +558,34 @@ OUTPUT = Exercise(
     properties=("ignores_the_order_of_the_past", "ignores_doubled_tokens"),
     misconceptions=(
         Misconception(
-            "root-d-model", "Which dimension is summed in the dot product?", _head_of_d_model
+            "root-d-model",
+            "Over how many terms does the inner product of query and key sum?",
+            _head_of_d_model,
         ),
+        Misconception("first-token-asks", "Which row of X asks?", _head_of_first_token),
         Misconception(
-            "times-root-d_k",
-            "Should a larger d_k make the softmax sharper or softer?",
-            _head_times_root,
+            "Q-and-K-swapped",
+            "Asking and answering are two parts: which matrix does the token that asks meet?",
+            _head_swapped,
         ),
-        Misconception("first-token-asks", "Which row is position t?", _head_of_first_token),
-        Misconception("Q-and-K-swapped", "Relevance is not symmetric.", _head_swapped),
         Misconception(
             "no-value-matrix",
             "What is read out, and by which matrix?",
             _head_without_values,
         ),
-        Misconception("current-token-excluded", "Causal includes tau = t.", _head_without_itself),
         Misconception(
-            "beta-ignored",
-            "None means default; a number must be used.",
-            _head_deaf_to_beta,
+            "current-token-excluded",
+            "The token that asks answers, too: all rows of X have a weight.",
+            _head_without_itself,
         ),
+        *_wrong_scales(ref.attention_output),
         Misconception("softmax-over-queries", "Each row of weights sums to 1.", _head_over_queries),
+        Misconception(
+            "softmax-without-axis",
+            "The weights of one query must sum to 1: over which numbers does your softmax sum?",
+            _head_without_axis,
+        ),
+        Misconception("overflow", "nan at large scores: which exp overflowed?", _head_overflowing),
     ),
     alternatives=(
         Alternative("loop", _head_by_loop),
@@ -507,8 +625,10 @@ def _read_first_token(X, W_Q, W_K, W_V, beta=None):
     return ref.hop_then_read(np.vstack([X[1:], X[:1]]), W_Q, W_K, W_V, beta)
 
 
-def _read_deaf_to_beta(X, W_Q, W_K, W_V, beta=None):
-    return ref.hop_then_read(X, W_Q, W_K, W_V, 1 / np.sqrt(X.shape[1]))
+def _read_overflowing(X, W_Q, W_K, W_V, beta=None):
+    centres = ref.token_centers(X, W_Q, W_K)
+    landing = _step_overflowing(X[-1], centres, _default(beta, W_K.shape[1]))
+    return np.linalg.solve(W_Q @ W_K.T, landing) @ W_V
 
 
 def _read_settled(X, W_Q, W_K, W_V, beta=None):
@@ -540,7 +660,6 @@ _SQUARE_RNG = np.random.default_rng(3501)
 _DEEP = random_head(_SQUARE_RNG, 6, 4, 4, 3)
 _PLANE = random_head(_SQUARE_RNG, 5, 2, 2, 5)
 _BLOCK = random_head(_SQUARE_RNG, 16, 8, 8, 8)
-_LONG_TOKENS = H5._replace(X=20 * H5.X)
 _SINGLE_SQUARE = Head(H4.X[:1], *H4[1:])
 
 HOP_THEN_READ = Exercise(
@@ -554,6 +673,8 @@ HOP_THEN_READ = Exercise(
         head_case("H4", H4),
         head_case("H1 beta 2", H1, 2.0),
         head_case("square", _SQUARE, 0.5),
+        head_case("more values than keys", _MORE_VALUES),
+        head_case("large scores", _LARGE_SCORES),
     ),
     groups=(
         Group(
@@ -598,14 +719,15 @@ HOP_THEN_READ = Exercise(
         ),
         Misconception(
             "readout-forgotten",
-            "The landing point is a mix of y, not of x.",
+            "The landing is an average of the centres y, not of the tokens x.",
             _read_forgotten,
         ),
         Misconception("multiplies-again", "Undo, do not repeat.", _read_twice),
         Misconception("values-forgotten", "Two matrices in the readout.", _read_without_values),
         Misconception("first-token-hops", "Which token hops?", _read_first_token),
-        Misconception("beta-ignored", "Use the argument.", _read_deaf_to_beta),
+        *_wrong_scales(ref.hop_then_read),
         Misconception("settles-first", "How many hops does a head make?", _read_settled),
+        Misconception("overflow", "nan at large scores: which exp overflowed?", _read_overflowing),
     ),
     alternatives=(
         Alternative("attention", ref.attention_output),
@@ -690,8 +812,31 @@ def _block_measured_at_outputs(X, W_Q, W_K, W_V, beta=None):
     return outputs, energies
 
 
-def _block_deaf_to_beta(X, W_Q, W_K, W_V, beta=None):
-    return hop_block(X, W_Q, W_K, W_V)
+def _block_logged_at(number):
+    """Return a block whose energies are those of another beta than the hops'."""
+
+    def block(X, W_Q, W_K, W_V, beta=None):
+        outputs, energies = hop_block(X, W_Q, W_K, W_V, beta)
+        centres, hot = ref.token_centers(X, W_Q, W_K), _default(beta, W_K.shape[1])
+        for t, token in enumerate(X):
+            seen = centres[: t + 1]
+            pair = token, ref.cccp_step(token, seen, hot)
+            energies[t] = [lesson_2.energy(p, seen, _default(number, len(W_K.T))) for p in pair]
+        return outputs, energies
+
+    return block
+
+
+def _block_overflowing(X, W_Q, W_K, W_V, beta=None):
+    outputs, energies = hop_block(X, W_Q, W_K, W_V, beta)
+    centres, beta = ref.token_centers(X, W_Q, W_K), _default(beta, W_K.shape[1])
+    landings = [_step_overflowing(x, centres[: t + 1], beta) for t, x in enumerate(X)]
+    outputs = np.linalg.solve(W_Q @ W_K.T, np.transpose(landings)).T @ W_V
+    energies[:, 1] = [
+        lesson_2.energy(p, centres[: t + 1], beta) if np.isfinite(p).all() else np.nan
+        for t, p in enumerate(landings)
+    ]
+    return outputs, energies
 
 
 def _block_by_mask(X, W_Q, W_K, W_V, beta=None):
@@ -748,6 +893,8 @@ HOP_BLOCK = Exercise(
         head_case("H4", H4),
         head_case("H1 beta 2", H1, 2.0),
         head_case("H5", H5, 0.5),
+        head_case("more values than keys", _MORE_VALUES),
+        head_case("large scores", _LARGE_SCORES),
     ),
     groups=(
         Group(
@@ -785,11 +932,11 @@ HOP_BLOCK = Exercise(
     properties=("looks_only_back", "never_raises_the_energy"),
     misconceptions=(
         Misconception(
-            "sees-the-future", "Position t sees the tokens 0 … t only.", _block_with_future
+            "sees-the-future", "Position t sees the tokens x_1 to x_t only.", _block_with_future
         ),
         Misconception(
             "readout-forgotten",
-            "The landing is a mix of centres: which linear system turns it into one of tokens?",
+            "The landing is an average of centres. Which linear system makes it one of tokens?",
             _block_unread,
         ),
         Misconception(
@@ -810,11 +957,16 @@ HOP_BLOCK = Exercise(
             "The energy is measured where the query lands, before anything is read out.",
             _block_measured_at_outputs,
         ),
+        *_wrong_scales(hop_block),
         Misconception(
-            "beta-ignored",
-            "None means default; a number must be used.",
-            _block_deaf_to_beta,
+            "logs-at-beta-1", "In which landscape did this token hop?", _block_logged_at(1.0)
         ),
+        Misconception(
+            "logs-at-the-default",
+            "In which landscape did this token hop, when a beta was given?",
+            _block_logged_at(None),
+        ),
+        Misconception("overflow", "nan at large scores: which exp overflowed?", _block_overflowing),
     ),
     alternatives=(
         Alternative("mask", _block_by_mask),
