@@ -161,7 +161,8 @@ commit(prediction, questions=5)
 #
 # $$\text{error that is left} \;\lesssim\; \frac{\rho}{1-\rho}\;\delta .$$
 #
-# (About: it is exact for a straight line, so near the valley.) So watch how far a hop moves. Do not watch the energy: it is flat at the bottom. An error $e$ raises
+# (About: it is exact for a straight line, so near the valley.) So watch how far a hop moves. Do not watch
+# the energy: it is flat at the bottom. An error $e$ raises
 # it by only $\tfrac12(1-\rho)\,e^2$ along the slowest direction, so a tiny change of $E$ leaves an error
 # the size of its square root.
 #
@@ -364,7 +365,9 @@ counts, stuck = [run[1] for run in runs], [not run[2] for run in runs]
 for beta, (x, hops, converged) in zip(betas, runs, strict=True):
     if not converged:
         print(f"β = {beta:g}: not settled after {hops} hops. It is at {x[0]:.6f};", end=" ")
-        print(f"step 4 says √(3/2k) = {np.sqrt(1.5 / hops):.6f}, and the valley is at 0")
+        print(f"by hand √(3/2k) = {np.sqrt(1.5 / hops):.6f}, and the valley is at 0")
+
+# %% name="slowing_picture"
 with draw.figure(
     words=f"Hops until one is shorter than 1e-10, over β. Far from 1 there are {counts[0]} or "
     f"{counts[-1]}. Towards 1 there are hundreds; the hollow star gave up.",
@@ -600,7 +603,8 @@ for count, length in ((4, 1.0), (3, 1.0), (8, 1.0), (4, 0.5)):
 # where all ties meet. The average over random queries at the same β is about half of that, and most
 # queries have less than 0.5. The second figure names no set-up. At three β your mean gap is in
 # the window, at the others it is not. Other numbers of patterns, other lengths, and already other draws (the
-# first line of the four) move it. A range like this one fits many experiments, so it identifies none. Quote your own table, and say how it was made.
+# first line of the four) move it. A range like this one fits many experiments, so it identifies none. Quote
+# your own table, and say how it was made.
 #
 # </details>
 
@@ -789,7 +793,8 @@ reveal(
 # First write `relaxation_gap(step, x, tol, max_steps)`. It repeats any `step`, a function from an array to
 # an array. It returns the distance from where the steps settle to where *one* step leads, over the length
 # of the latter; 0.0 if the two are the same place; `nan` if the last of `max_steps` steps was still longer
-# than `tol`. The first step counts as one of `max_steps`. A walk that runs away, to numbers that are inf or nan,
+# than `tol`. The first step counts as one of `max_steps`. A walk that runs away, to numbers that are inf or
+# nan,
 # has not settled either. The check below tries several steps.
 #
 # Then measure your method, on data of your own or made by you, at three scales at least (a width, a
@@ -956,6 +961,7 @@ explore.three_kernels(potential, weights, relaxation_gap)
 # **Read on.** H. Ramsauer and others, *Hopfield networks is all you need*, ICLR 2021 (arXiv 2008.02217):
 # where hops converge, and when one hop retrieves a well separated pattern. A. L. Yuille
 # and A. Rangarajan, *The concave-convex procedure*, Neural Computation 15 (2003): why the hops become short.
-# B. K. Sriperumbudur and G. R. G. Lanckriet, *On the convergence of the concave-convex procedure*, NIPS 2009: when
+# B. K. Sriperumbudur and G. R. G. Lanckriet, *On the convergence of the concave-convex procedure*, NIPS
+# 2009: when
 # they converge. D. Comaniciu and P. Meer, *Mean shift*, IEEE Transactions on Pattern Analysis and Machine
 # Intelligence 24 (2002): the method of the project.
