@@ -68,7 +68,7 @@ $(READY): $(LOCK) $(PROJECTS)
 		"$(PYTHON)" -m venv --clear $(VENV) || { \
 		$(call as_root_on_debian) && apt-get update && apt-get install -y python3-venv && \
 		"$(PYTHON)" -m venv --clear $(VENV); }
-	$(RUN)/python -m pip install --disable-pip-version-check -r $(LOCK)
+	$(RUN)/python -m pip install --disable-pip-version-check --no-deps -r $(LOCK)
 	$(RUN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
 		-e course -e .
 	@touch $@
