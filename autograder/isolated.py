@@ -28,6 +28,7 @@ JUDGES: Mapping[str, Callable[..., Any]] = {"commit": predict.commit}
 
 LETHAL = 2  # so many cells that end the process and name the same answer show what ends it
 OUTPUTS = 500  # of one cell
+JSON_DATA = re.compile(r"application/(.*\+)?json")  # of nbformat's kinds of data
 NOT_REACHED = "the notebook came to its end before this cell"
 
 
@@ -422,7 +423,7 @@ def _output(raw: Any, count: int) -> NotebookNode | None:
     data = {
         name: part if type(part) is str else _as_json(part)
         for name, part in _dict(raw.get("data")).items()
-        if type(part) is str or name.endswith("json")
+        if type(part) is str or JSON_DATA.fullmatch(name)
     }
     metadata = _as_json(_dict(raw.get("metadata")))
     output = nbformat.v4.new_output(kind, data=data, metadata=metadata)

@@ -219,18 +219,19 @@ class Candidate:
             If the process did not survive.
         """
         ours, theirs = socket.socketpair()
-        with theirs:
-            try:
+        kept = Candidate(ours, None, self._server)
+        try:
+            with theirs:
                 self._deadline = time.monotonic() + 10.0
                 self._send({"do": "keep"})
                 self._guard(lambda: socket.send_fds(self._channel.sock, [b"."], [theirs.fileno()]))
-                self._receive(10.0)
-                kept = Candidate(ours, None, self._server)
-                kept._receive(10.0)
-            except TooLate:
-                ours.close()
-                raise self._kill("could not be copied") from None
-        return kept
+            if "kept" in self._receive(10.0) and "kept" in kept._receive(10.0):
+                return kept
+        except (TooLate, Ended):
+            kept.hang_up()
+            if self._ended:
+                raise
+        raise self._kill("could not be examined")
 
     def call(self, name: str, inputs: dict[str, Any], seconds: float) -> Outcome:
         """Call a function of the notebook once.

@@ -986,7 +986,10 @@ cells(
     "changed in place after its exam", "lse.__code__ = (lambda *a: 0.0).__code__", after="exam_lse"
 )
 answers("an asynchronous function", [LSE], lse="async " + GOOD)
-answers("two processes that answer one exam", lse="import os\n" + in_lse("os.fork()"))
+answers(
+    "two processes that answer one exam",
+    lse="import os\ncalls = []\n" + in_lse("calls.append(1)\nif len(calls) == 1:\n    os.fork()"),
+)
 cells(
     "code that rewrites all later code",
     "get_ipython().input_transformers_post.append(lambda lines: ['lse = attention_weights = 3'])",
@@ -1006,7 +1009,7 @@ cells(
     "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))",
     after="practice_fd_grad",
     lost=[FD],
-    notices=["The cell exam_fd_grad ended"],
+    notices=["The cell exam_fd_grad could not be examined"],
     perhaps="of one's own|check_fd_grad|fd_grad|show",
 )
 cells("the folder removed", "import os, shutil\nshutil.rmtree(os.getcwd(), ignore_errors=True)")
@@ -1128,9 +1131,12 @@ def _():
 
 @pytest.fixture(scope="module")
 def sandbox():
+    patch = pytest.MonkeyPatch()
+    patch.setattr("autograder.sandbox.GRACE_SECONDS", 1.0)
     with Sandbox(LIMITS) as sandbox:
         sandbox.warm_up()
         yield sandbox
+    patch.undo()
 
 
 def essence(graded):
