@@ -94,8 +94,8 @@ window.dragSlider = async (which, seconds) => {
     const box = handle.getBoundingClientRect();
     mouse("mousedown", handle, box.left + box.width / 2);
     const count = await counting(which, seconds, (time) => mouse(
-        "mousemove", document, track.left + track.width * (0.5 - 0.5 * Math.cos(time * 5))));
-    mouse("mouseup", document, 0);
+        "mousemove", document.documentElement, track.left + track.width * (0.5 - 0.5 * Math.cos(time * 5))));
+    mouse("mouseup", document.documentElement, 0);
     return count;
 };
 // Move a point of the view in circles, as fast as frames come.

@@ -2,13 +2,14 @@
 // about attention: every number it shows came from the kernel, and so from the learner's functions.
 // A plain ES module: no build step, no WebGL, nothing fetched.
 
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const FONT = "14px 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif";
-const FINE = 97; // nodes a side that a coarse grid is interpolated to, for colours and contours
+// Nodes a side that a grid is interpolated to, for colours and contours: few while it is coarse.
+const fineFor = (side) => clamp(2 * side - 1, 49, 97);
 const SOLID = 37; // nodes a side of a surface
 const DASHES = { "-": [], "--": [7, 4], ":": [2, 4], "-.": [8, 4, 2, 4] };
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
-const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const minus = (text) => text.replace("-", "−");
 
 function element(tag, className, parent) {
@@ -119,17 +120,18 @@ function shade(grid, value) {
   return Math.round(255 * (grid.signed ? part : Math.sqrt(part)));
 }
 
-function raster(fine, grid, colors) {
+function raster(fine, size, grid, colors) {
   const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = FINE;
+  canvas.width = canvas.height = size;
   const context = canvas.getContext("2d");
-  const image = context.createImageData(FINE, FINE);
-  for (let j = 0; j < FINE; j++) {
-    for (let k = 0; k < FINE; k++) {
-      const value = fine[(FINE - 1 - j) * FINE + k];
+  const image = context.createImageData(size, size);
+  for (let j = 0; j < size; j++) {
+    for (let k = 0; k < size; k++) {
+      const value = fine[(size - 1 - j) * size + k];
       if (Number.isNaN(value)) continue; // stays transparent: no value, no colour
-      const at = 4 * (j * FINE + k);
-      image.data.set(colors.subarray(3 * shade(grid, value), 3 * shade(grid, value) + 3), at);
+      const from = 3 * shade(grid, value);
+      const at = 4 * (j * size + k);
+      for (let c = 0; c < 3; c++) image.data[at + c] = colors[from + c];
       image.data[at + 3] = 255;
     }
   }
@@ -138,15 +140,15 @@ function raster(fine, grid, colors) {
 }
 
 // Marching squares on the fine grid, joined to lines; coordinates from 0 to 1, y upwards.
-function contours(fine, level) {
+function contours(fine, size, level) {
   const joints = new Map(); // edge of the grid -> edges its contour goes on to
   const points = new Map();
-  const edge = (j, k, down) => 2 * (j * FINE + k) + down;
+  const edge = (j, k, down) => 2 * (j * size + k) + down;
   const cross = (key, j, k, other, dj, dk) => {
     if (points.has(key)) return;
-    const value = fine[j * FINE + k];
+    const value = fine[j * size + k];
     const t = (level - value) / (other - value);
-    points.set(key, [(k + t * dk) / (FINE - 1), (j + t * dj) / (FINE - 1)]);
+    points.set(key, [(k + t * dk) / (size - 1), (j + t * dj) / (size - 1)]);
   };
   const join = (a, b) => {
     for (const [from, to] of [[a, b], [b, a]]) {
@@ -154,10 +156,10 @@ function contours(fine, level) {
       joints.get(from).push(to);
     }
   };
-  for (let j = 0; j < FINE - 1; j++) {
-    for (let k = 0; k < FINE - 1; k++) {
-      const a = fine[j * FINE + k], b = fine[j * FINE + k + 1];
-      const c = fine[(j + 1) * FINE + k], d = fine[(j + 1) * FINE + k + 1];
+  for (let j = 0; j < size - 1; j++) {
+    for (let k = 0; k < size - 1; k++) {
+      const a = fine[j * size + k], b = fine[j * size + k + 1];
+      const c = fine[(j + 1) * size + k], d = fine[(j + 1) * size + k + 1];
       const above = (a > level) + (b > level) + (c > level) + (d > level);
       if (above === 0 || above === 4 || Number.isNaN(a + b + c + d)) continue;
       const crossed = [];
@@ -358,14 +360,17 @@ function paintGrid(context, panel, mark, view, g, cache) {
   }
   if (cache.values !== values) {
     cache.values = values;
-    const fine = interpolate(values, grid.side, FINE);
-    cache.raster = raster(fine, grid, grid.signed ? view.colors.signed : view.colors.sequential);
-    cache.lines = grid.levels.map((level) => contours(fine, level));
+    const size = fineFor(grid.side);
+    const fine = interpolate(values, grid.side, size);
+    const colors = grid.signed ? view.colors.signed : view.colors.sequential;
+    cache.size = size;
+    cache.raster = raster(fine, size, grid, colors);
+    cache.lines = grid.levels.map((level) => contours(fine, size, level));
   }
   context.imageSmoothingEnabled = true;
   context.imageSmoothingQuality = "high";
   // Half a cell sticks out on every side, so that nodes and not cells meet the edges.
-  const half = [g.across / (FINE - 1) / 2, g.down / (FINE - 1) / 2];
+  const half = [g.across / (cache.size - 1) / 2, g.down / (cache.size - 1) / 2];
   context.drawImage(
     cache.raster, g.left - half[0], g.top - half[1], g.across + 2 * half[0], g.down + 2 * half[1],
   );
@@ -398,7 +403,7 @@ function labelContours(context, grid, levels, place, g, taken) {
     const text = grid.texts[k];
     const need = context.measureText(text).width;
     const longest = lines.reduce((best, line) => (line.length > best.length ? line : best), []);
-    if (longest.length < 14) return;
+    if (longest.length < 8) return;
     for (const part of [0.5, 0.3, 0.7, 0.4, 0.6, 0.2, 0.8, 0.1, 0.9]) {
       const middle = Math.floor(part * (longest.length - 1));
       const [x, y] = place(longest[middle]);
@@ -712,8 +717,9 @@ function render({ model, el }) {
   function gone() {
     status.textContent = "The kernel has restarted. Run this cell again to move the picture.";
   }
-  function answered(message) {
-    if (message?.view !== me || message.done !== sent) return;
+  function answered() {
+    const answer = model.get("answer");
+    if (answer.view !== me || answer.done !== sent) return;
     waiting = false;
     status.textContent = "";
     send();
@@ -777,8 +783,12 @@ function render({ model, el }) {
       const [x, y] = view.placeOf(mark, k) ?? point;
       handle.mark = mark;
       handle.index = k;
-      handle.style.left = `${clamp(g.x(x), g.left, g.left + g.across)}px`;
-      handle.style.top = `${clamp(g.y(y), g.top, g.top + g.down)}px`;
+      const px = clamp(g.x(x), g.left, g.left + g.across);
+      const py = clamp(g.y(y), g.top, g.top + g.down);
+      const now = `translate(${px}px, ${py}px)`;
+      if (handle.style.transform === now && handle.said === x + "," + y) continue;
+      handle.said = x + "," + y;
+      handle.style.transform = now; // moves without a new layout of the page
       const name = [mark.single || !mark.names[k] ? mark.label : "", mark.names[k]];
       const said = `${panel.x.label} ${short(x)}` + (mark.free > 1 ? `, ${panel.y.label} ${short(y)}` : "");
       const set = (attribute, value) => handle.setAttribute(attribute, value);
@@ -982,7 +992,7 @@ function render({ model, el }) {
   window.addEventListener("resize", schedule); // zooming changes the pixel ratio
   model.on("change:scene", update);
   model.on("change:grids", update);
-  model.on("msg:custom", answered);
+  model.on("change:answer", answered);
   update();
   return () => {
     clearInterval(watch);
@@ -992,7 +1002,7 @@ function render({ model, el }) {
     window.removeEventListener("resize", schedule);
     model.off("change:scene", update);
     model.off("change:grids", update);
-    model.off("msg:custom", answered);
+    model.off("change:answer", answered);
   };
 }
 

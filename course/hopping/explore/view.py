@@ -39,6 +39,7 @@ class View(anywidget.AnyWidget):
     scene = traitlets.Dict().tag(sync=True)
     grids = traitlets.Dict().tag(sync=True)
     look = traitlets.Dict().tag(sync=True)
+    answer = traitlets.Dict().tag(sync=True)
 
 
 class Picture(ipywidgets.VBox):
@@ -117,13 +118,16 @@ class Picture(ipywidgets.VBox):
 
     def _moved(self, _view: View, message: dict, _buffers: list) -> None:
         """Answer the message of a view that a point was moved."""
+        answer = {"view": message["view"], "done": message["number"]}
         try:
             place = self._points[message["name"]]
             target = place if message["index"] is None else place[message["index"]]
             target[:] = np.asarray(message["at"], dtype=float)[: len(target)]
-            self._show(MOVING)
-        finally:  # the view waits for this before it sends again
-            self.view.send({"view": message["view"], "done": message["number"]})
+            with self.view.hold_sync():  # scene and answer are one message
+                self._show(MOVING)
+                self.view.answer = answer
+        finally:  # whatever happened: the view waits for this before it sends again
+            self.view.answer = answer
 
     def _show(self, seconds: float) -> None:
         """Compute the scene of the newest state, send it, and refine it when nothing follows."""
