@@ -205,7 +205,7 @@ def test_any_outcome_is_judged():
     ]
     for exercise in load().values():
         cases = [case for group in exercise.groups for case in group.cases]
-        for _ in range(30):
+        for _ in range(8):
             outcomes = [
                 outcome_of(
                     {
@@ -312,7 +312,7 @@ def normal(output):
 
     def clean(value):
         if isinstance(value, dict):
-            return {key: clean(part) for key, part in value.items() if key != "transient"}
+            return {k: v if k.startswith("image/") else clean(v) for k, v in value.items()}
         if isinstance(value, list):
             return [clean(part) for part in value]
         if isinstance(value, str):
