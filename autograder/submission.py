@@ -23,7 +23,9 @@ CODE_LIMIT = 1 << 20
 CELL_LIMIT = 2000
 KINDS = ("code", "markdown", "raw")
 SOLUTION = re.compile(r"^[^\n]*### BEGIN SOLUTION.*?### END SOLUTION[^\n]*\n?", re.M | re.S)
-HIDDEN = re.compile(r"^[^\n]*### BEGIN HIDDEN TESTS.*?### END HIDDEN TESTS[^\n]*\n?", re.M | re.S)
+HIDDEN = re.compile(
+    r"^[^\n]*### BEGIN (HIDDEN TESTS|MARK SCHEME).*?### END \1[^\n]*\n?", re.M | re.S
+)
 WRITE_HERE = "*Write your answer here.*"
 MARKS = ("points", "grade", "solution", "locked", "task")
 
