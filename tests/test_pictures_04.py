@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from autograder.exercises.normal_hop import hop_numbers
 from autograder.reference.cccp import energy_grad
 from autograder.reference.gmm_polarization import energy
+from autograder.reference.linear_saddle import linear_energy, linear_step
 from autograder.reference.normal_hop import (
     drop_parts,
     hop_apex,
@@ -16,10 +17,12 @@ from autograder.reference.normal_hop import (
     unit_normal,
     vertical_drop,
 )
-from hopping import explore
-from hopping.explore import Note, Path
+from autograder.reference.tanh_modes import tanh_energy, tanh_step
+from hopping import draw, explore
+from hopping.explore import Band, Note, Path, Points
 from hopping.explore.drops import DIMENSIONS, NEAR_QUERY
 from hopping.explore.pictures import EIGHT_TOKENS
+from hopping.properties import PROPERTIES
 
 TOKENS = EIGHT_TOKENS[:3]
 RIGHT = {
@@ -174,12 +177,35 @@ def test_at_rest_only_the_rise_is_left():
 
 
 def test_every_place_of_the_plane_keeps_its_hop_in_the_slice():
-    slice_of = panel(make(explore.hop_along_normal), "slice")
+    picture = make(explore.hop_along_normal)
     for beta in (0.125, 1.0, 4.0, 16.0):
-        for xi in np.array(np.meshgrid([-2, -1, 0, 1, 2], [-2, -1, 0, 1, 2])).reshape(2, -1).T:
+        picture.controls["beta"].value = beta
+        for xi in np.array(np.meshgrid([-2.0, 0, 2], [-2.0, 0, 2])).reshape(2, -1).T:
+            picture.move(query=xi)
+            slice_of = panel(picture, "slice")
             length, drop = hop_length(xi, TOKENS, beta), vertical_drop(xi, TOKENS, beta)
             assert np.sqrt(length**2 - 1) < slice_of.x.high
-            assert 1 - drop > slice_of.y.low
+            assert slice_of.y.low < 1 - drop < 1 < slice_of.y.high
+
+
+def test_no_two_things_of_the_slice_look_alike():
+    picture = make(explore.hop_along_normal)
+    marks = [m for m in panel(picture, "slice").marks if m.label]
+    looks = [(type(m), m.role, getattr(m, "dots", False)) for m in marks]
+    assert len(looks) == len(set(looks)) == 7
+    (shade,) = (m for m in marks if isinstance(m, Band))
+    assert np.all(shade.high == 0)  # it ends at the level of the query
+
+
+def test_the_parabola_touches_the_surface_and_has_its_bottom_at_the_landing():
+    picture = make(explore.hop_along_normal)
+    at, height = paths(picture, "slice")["touching parabola (dots)"].T
+    xi, beta = np.array([-1.75, -0.5]), 4.0
+    g = energy_grad(xi, TOKENS, beta)
+    steps = xi - np.outer(at, g / np.linalg.norm(g))
+    surface = [energy(step, TOKENS, beta) - energy(xi, TOKENS, beta) for step in steps]
+    assert np.all(height >= np.array(surface) - 1e-12)
+    assert height == pytest.approx((at - np.linalg.norm(g)) ** 2 / 2 - g @ g / 2)
 
 
 # ---------------------------------------------------------------- other bowls
@@ -209,6 +235,27 @@ def test_a_rise_of_one_over_the_curvature_hits(c, rise):
     assert limits.y.low < star[1] < limits.y.high
 
 
+@pytest.mark.parametrize("c", [0.25, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("rise", [0.25, 1.0, 2.0, 4.0])
+def test_apex_and_landing_stay_in_the_slice_and_nothing_falls_upwards(c, rise):
+    picture = make(explore.other_bowls)
+    picture.controls["c"].value, picture.controls["rise"].value = c, rise
+    slice_of, misses = panel(picture, "slice"), panel(picture, "misses")
+    for x, y in np.vstack([m.at for m in slice_of.marks if isinstance(m, Points)]):
+        # A name of about a sixth of the width stands to the right of its point.
+        assert slice_of.x.low < x < slice_of.x.high - (slice_of.x.high - slice_of.x.low) / 6
+        assert slice_of.y.low < y < slice_of.y.high
+    seen = paths(picture, "slice")
+    if "straight down" in seen:
+        top, bottom = seen["straight down"][:, 1]
+        assert bottom < top
+        assert "below it" in picture.words
+    else:
+        assert c > 1
+        assert "above it" in picture.words
+    assert np.array(misses.marks[-1].at)[..., 1] < misses.y.high
+
+
 def test_a_rise_of_one_misses_over_other_bowls_in_two_straight_lines():
     picture = make(explore.other_bowls)
     picture.controls["c"].value = 4.0
@@ -235,6 +282,9 @@ def test_the_drop_grows_with_the_length_of_the_hop_and_not_with_that_of_the_toke
     assert flat.sum() < 2
     for heights in (short, long, flat):
         assert heights[0] == 1
+    # The thin curve leaves out the bend: what lies above it at length 2.
+    heights = parts(64, 2.0)
+    assert heights[1] < 2**2 / 2 < heights[1] + heights[2]
 
 
 def test_the_parts_add_up_to_the_drop_that_is_said():
@@ -243,7 +293,48 @@ def test_the_parts_add_up_to_the_drop_that_is_said():
     assert f"the drop is {heights.sum():.2f}" in picture.words
 
 
+# ---------------------------------------------------------------- what the checks say
+
+
+def test_a_property_names_the_calls_that_it_compares():
+    inputs = {"xi": np.array([0.5, 1.0]), "Y": TOKENS, "beta": 1.0, "rise": 0.5}
+
+    def far(xi, Y, beta, rise=1.0):
+        return hop_apex(xi, Y, beta, rise**2)
+
+    said = PROPERTIES["rises_as_asked"](far, inputs)
+    assert "with rise = 3 and" in said
+    assert "with rise = 0" in said
+
+    def added(xi, Y, beta, rise=1.0):
+        return hop_length(xi, Y, beta) + rise
+
+    said = PROPERTIES["is_proportional_to_the_rise"](added, inputs)
+    assert "with rise = 2 and" in said
+    assert "with rise = 1" in said
+
+
 # ---------------------------------------------------------------- numbers of the text
+
+
+def test_a_short_bend_is_seen_in_front_of_the_star():
+    with draw.figure(projections=["3d"], words="A hop.") as (_, (ax,)):
+        start, apex = [-1.9, -1.0, 0.5], [-0.5, -0.5, 1.5]
+        artists = draw.draw_hop_on_surface(ax, start, apex, -1.0, parts=[1, 1.3, 0.2])
+    bend = next(line for line in artists if line.get_label() == "bend")
+    star = next(line for line in artists if getattr(line, "get_marker", str)() == "*")
+    assert star.get_zorder() < bend.get_zorder()
+
+
+def test_the_project_has_a_bend_to_show():
+    xi, b = np.array([-1.9, -1.0]), 0.25
+    Y = np.array([[1.0, 0.5], [-0.5, 1.25], [0.25, -1.0]])
+    for height, slope in (
+        (lambda x: energy(x, Y, b), lambda x: energy_grad(x, Y, b)),
+        (lambda x: tanh_energy(x, Y, b), lambda x: x - tanh_step(x, Y, b)),
+        (lambda x: linear_energy(x, Y, b), lambda x: x - linear_step(x, Y, b)),
+    ):
+        assert 0.19 < hop_numbers(height, slope, xi)[4] < 0.34
 
 
 def test_the_example_by_hand():

@@ -50,6 +50,10 @@ def _plain_gradient(xi, Y, beta):
     return xi - scipy_softmax(beta * (Y @ xi)) @ Y
 
 
+GRADIENT = "g is the gradient of E, which has a part of the bowl's too: it is not the landing aY."
+BETA = "beta is an argument: everything that you call needs it."
+
+
 # --- unit_normal --------------------------------------------------------------------------------
 
 
@@ -60,6 +64,11 @@ def _leaning(xi, Y, beta):
 
 def _normal_height_first(xi, Y, beta):
     return np.roll(ref.unit_normal(xi, Y, beta), 1)
+
+
+def _normal_by_landing(xi, Y, beta):
+    leaning = np.append(-_landing(xi, Y, beta), 1.0)
+    return leaning / np.linalg.norm(leaning)
 
 
 def _normal_by_loop(xi, Y, beta):
@@ -127,6 +136,8 @@ UNIT_NORMAL = Exercise(
             ),
         ),
         Misconception("height-first", "Order: horizontal, then height.", _normal_height_first),
+        Misconception("landing-for-g", GRADIENT, _normal_by_landing),
+        Misconception("beta-ignored", BETA, lambda xi, Y, beta: ref.unit_normal(xi, Y, 1.0)),
     ),
     alternatives=(
         Alternative("loop", _normal_by_loop),
@@ -235,6 +246,14 @@ HOP_LENGTH = Exercise(
             "Similar triangles.",
             lambda xi, Y, beta, rise=1.0: ref.hop_length(xi, Y, beta) + rise - 1,
         ),
+        Misconception(
+            "landing-for-g",
+            GRADIENT,
+            lambda xi, Y, beta, rise=1.0: rise / _normal_by_landing(xi, Y, beta)[-1],
+        ),
+        Misconception(
+            "beta-ignored", BETA, lambda xi, Y, beta, rise=1.0: ref.hop_length(xi, Y, 1.0, rise)
+        ),
     ),
     alternatives=(
         Alternative("hypot", _length_by_hypot),
@@ -280,6 +299,10 @@ def _apex_dropped(xi, Y, beta, rise=1.0):
 def _apex_uphill(xi, Y, beta, rise=1.0):
     g = lesson_3.energy_grad(xi, Y, beta)
     return _start(xi, Y, beta) + rise * np.append(g, 1.0)
+
+
+def _apex_by_landing(xi, Y, beta, rise=1.0):
+    return _start(xi, Y, beta) + rise * np.append(-_landing(xi, Y, beta), 1.0)
 
 
 def _apex_by_loop(xi, Y, beta, rise=1.0):
@@ -337,6 +360,15 @@ HOP_APEX = Exercise(
             lambda xi, Y, beta, rise=1.0: ref.hop_apex(xi, Y, beta),
         ),
         Misconception("uphill", "Which way does the normal lean?", _apex_uphill),
+        Misconception(
+            "height-first",
+            "Order: the place, then the height.",
+            lambda xi, Y, beta, rise=1.0: np.roll(ref.hop_apex(xi, Y, beta, rise), 1),
+        ),
+        Misconception("landing-for-g", GRADIENT, _apex_by_landing),
+        Misconception(
+            "beta-ignored", BETA, lambda xi, Y, beta, rise=1.0: ref.hop_apex(xi, Y, 1.0, rise)
+        ),
     ),
     alternatives=(
         Alternative("loop", _apex_by_loop),
@@ -349,6 +381,10 @@ HOP_APEX = Exercise(
 
 
 # --- vertical_drop ------------------------------------------------------------------------------
+
+
+def _height(xi, Y, beta):
+    return lesson_2.energy(xi, Y, beta)
 
 
 def _drop_to_the_valley(xi, Y, beta):
@@ -409,7 +445,9 @@ VERTICAL_DROP = Exercise(
             "The drop starts at the apex.",
             lambda xi, Y, beta: ref.vertical_drop(xi, Y, beta) - 1,
         ),
-        Misconception("always-1", "Up and down are different.", lambda xi, Y, beta: 1.0),
+        Misconception(
+            "always-1", "Up and down are different: 1 is the rise.", lambda xi, Y, beta: 1.0
+        ),
         Misconception(
             "sign", "A drop is positive.", lambda xi, Y, beta: -ref.vertical_drop(xi, Y, beta)
         ),
@@ -424,7 +462,34 @@ VERTICAL_DROP = Exercise(
             "Half of the first-order estimate is lost to the bowl.",
             lambda xi, Y, beta: 1 + _squared_slope(xi, Y, beta),
         ),
-        Misconception("along-the-normal", "Vertical.", ref.hop_length),
+        Misconception(
+            "along-the-normal",
+            "Vertical: this is the length of the walk. The drop goes straight down from its end.",
+            ref.hop_length,
+        ),
+        Misconception(
+            "apex-from-height-0",
+            "The apex starts from E(xi), not from 0.",
+            lambda xi, Y, beta: 1 - _height(_landing(xi, Y, beta), Y, beta),
+        ),
+        Misconception(
+            "ground-at-the-origin",
+            "The ground is below the apex, not at the origin.",
+            lambda xi, Y, beta: 1 + _height(xi, Y, beta) - _height(np.zeros(len(xi)), Y, beta),
+        ),
+        Misconception(
+            "slope-not-squared",
+            "The bowl's part is half of the squared length of g, and the bend comes on top.",
+            lambda xi, Y, beta: 1 + np.sqrt(_squared_slope(xi, Y, beta)) / 2,
+        ),
+        Misconception(
+            "landing-for-g",
+            GRADIENT,
+            lambda xi, Y, beta: (
+                1 + _height(xi, Y, beta) - _height(xi - _landing(xi, Y, beta), Y, beta)
+            ),
+        ),
+        Misconception("beta-ignored", BETA, lambda xi, Y, beta: ref.vertical_drop(xi, Y, 1.0)),
     ),
     alternatives=(
         Alternative("loop", _drop_by_loop),
@@ -455,6 +520,23 @@ def _parts_swapped(xi, Y, beta):
 def _parts_untilted(xi, Y, beta):
     rise = lesson_1.lse(_landing(xi, Y, beta), Y, beta) - lesson_1.lse(xi, Y, beta)
     return np.array([1.0, _squared_slope(xi, Y, beta) / 2, rise])
+
+
+def _parts_not_squared(xi, Y, beta):
+    _, half, bend = ref.drop_parts(xi, Y, beta)
+    return np.array([1.0, np.sqrt(half / 2), bend])
+
+
+def _parts_of_landing(xi, Y, beta):
+    landing = _landing(xi, Y, beta)
+    return np.array([1.0, landing @ landing / 2, ref.drop_parts(xi, Y, beta)[2]])
+
+
+def _parts_by_landing(xi, Y, beta):
+    """Take the landing for g, and still land there."""
+    landing = _landing(xi, Y, beta)
+    bend = lesson_1.lse(landing, Y, beta) - lesson_1.lse(xi, Y, beta) + landing @ landing
+    return np.array([1.0, landing @ landing / 2, bend])
 
 
 def _parts_by_remainder(xi, Y, beta):
@@ -536,6 +618,19 @@ DROP_PARTS = Exercise(
             "Subtract the tangent, not just the value.",
             _parts_untilted,
         ),
+        Misconception(
+            "swapped",
+            "The three numbers are right, their order is not: rise, bowl's part, bend.",
+            lambda xi, Y, beta: ref.drop_parts(xi, Y, beta)[[0, 2, 1]],
+        ),
+        Misconception(
+            "slope-not-squared",
+            "The bowl's part is half of the squared length of g.",
+            _parts_not_squared,
+        ),
+        Misconception("landing-for-g", GRADIENT, _parts_by_landing),
+        Misconception("half-the-squared-landing", GRADIENT, _parts_of_landing),
+        Misconception("beta-ignored", BETA, lambda xi, Y, beta: ref.drop_parts(xi, Y, 1.0)),
     ),
     alternatives=(
         Alternative("remainder", _parts_by_remainder),
@@ -682,10 +777,12 @@ HOP_NUMBERS = Exercise(
     points=3.0,
     expects="an array of five numbers: length, apex height, ground height, drop, bend",
     reference=hop_numbers,
+    # The bowl first: what comes back for the sines gives away that a drop can be below 1.
     examples=(
-        _known_case("sines", "sines", [0.25, -0.75]),
+        _known_case("bowl", "bowl", [0.5, -1.25]),
         _known_case("exponential", "exponential", [0.5, 0.25]),
         _known_case("steep", "exponential", [3.0, 2.0]),
+        _known_case("sines", "sines", [0.25, -0.75]),
         _known_case("one dimension", "sines", [0.125]),
     ),
     groups=(

@@ -24,6 +24,8 @@ FORMULAS: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
     "sines_off": ("grad(x) = 3*cos(3*x) + 0.001", lambda x: 3 * np.cos(3 * x) + 1e-3),
     "flat": ("grad(x) = 0 in every coordinate", np.zeros_like),
     "sines_last_wrong": ("grad(x) = 3*cos(3*x), 0.5 more in the last coordinate", _last_off),
+    "bowl": ("f(x) = sum(x**2)/2", lambda x: np.sum(x**2) / 2),
+    "bowl_gradient": ("grad(x) = x", np.copy),
     "exponential": ("f(x) = exp(sum(x)/2)", lambda x: np.exp(np.sum(x) / 2)),
     "exponential_gradient": (
         "grad(x) = exp(sum(x)/2)/2 in every coordinate",

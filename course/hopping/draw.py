@@ -819,10 +819,14 @@ def draw_hop_on_surface(
         heights = apex[2] - np.concatenate([[0.0], np.cumsum(parts)])
         looks = itertools.cycle([("other", "rise"), ("landing", "½‖g‖²"), ("token", "bend")])
         for (top, bottom), (role, name) in zip(itertools.pairwise(heights), looks, strict=False):
-            piece = [[*apex[:2], top], [*apex[:2], bottom]]
-            artists += draw_path(ax, piece, role, label=name)
+            (line,) = draw_path(ax, [[*apex[:2], top], [*apex[:2], bottom]], role, label=name)
+            line.set(linewidth=4, solid_capstyle="butt", dash_capstyle="butt")
+            artists.append(line)
     else:
         artists += draw_path(ax, [apex, [*apex[:2], ground]], "landing", label="drop")
     artists += draw_points(ax, start, "query", names=("ξ",))
     artists += draw_points(ax, apex, "other", names=("apex",))
-    return artists + draw_points(ax, [*apex[:2], ground], "landing", names=("landing",))
+    landing = draw_points(ax, [*apex[:2], ground], "landing", names=("landing",))
+    if len(parts):
+        landing[0].set(markersize=12, zorder=3)  # a short last part stays in sight before it
+    return artists + landing

@@ -8,16 +8,32 @@ import numpy as np
 
 from hopping.draw import numbered
 from hopping.explore.pictures import BETA, EIGHT_TOKENS, place
-from hopping.explore.scene import Axis, Bars, Curve, Field, Mark, Panel, Path, Points, Scene, ask
+from hopping.explore.scene import (
+    Axis,
+    Band,
+    Bars,
+    Curve,
+    Field,
+    Mark,
+    Panel,
+    Path,
+    Points,
+    Scene,
+    TroubleError,
+    ask,
+)
 from hopping.explore.view import Picture, State, log_slider, slider
 
 PLANE = Axis("ξ₁", -2.0, 2.0), Axis("ξ₂", -2.0, 2.0)
 # From here the hop is long, and all three parts of its drop can be seen.
 FAR_QUERY = np.array([-1.75, -0.5])
-# From here every bowl has a hop, and rises from 1/4 to 4 stay in the panel where they hit.
+# From here every bowl has a hop.
 NEAR_QUERY = np.array([-0.75, -0.5])
 # The looks of the drop's parts, from the top down, as in hopping.draw.draw_hop_on_surface.
 PARTS = (("other", "rise: 1"), ("landing", "bowl: ½‖g‖²"), ("token", "bend: D"))
+# Sides of the square that a slice is seen in: the smallest that holds the hop. Few, so that it
+# stays the same while a control moves a little.
+BOXES = (2.5, 4.25, 6.5, 10.0, 16.0, 26.0)
 DIMENSIONS = (2, 4, 8, 16, 32, 64)
 OTHERS, DRAWS = 32, 10  # tokens a draw, and draws that an average is taken over
 
@@ -35,10 +51,10 @@ def hop_along_normal(
 ) -> Picture:
     """Show a hop from above, on the surface in space, and in the upright slice it lies in.
 
-    The slice contains the normal, so a right angle is seen as one. Between the apex and the
-    surface lie two more curves, the level of the query and the parabola that touches the surface
-    there; they split the drop into its parts. Heights are counted from the energy at the origin
-    on the surface, and from the query in the slice.
+    The slice contains the normal, so a right angle is seen as one. The level of the query, where
+    the shade begins, and the parabola that touches the surface there split the drop into its
+    parts. Heights are counted from the energy at the origin on the surface, and from the query
+    in the slice.
 
     Parameters
     ----------
@@ -56,13 +72,14 @@ def hop_along_normal(
         Its control is "beta"; the query can be moved.
     """
     Y = np.array(tokens, dtype=float)
-    across = Axis("distance along the hop", -1.0, 4.0)
-    height = Axis("height above the query", -5.0, 1.5)
     upright = Axis("ΔE", -1.25, 4.5)
 
     def scene(state: State) -> Scene:
         xi, beta = state["query"], state["beta"]
         origin = np.zeros(2)
+        box = _box(lambda: ask(vertical_drop, xi, Y, beta) / 0.8)
+        across = Axis("distance along the hop", -0.2 * box, 0.8 * box)
+        height = Axis("height above the query", 1 - 0.85 * box, 1 + 0.15 * box)
 
         @cache
         def start() -> np.ndarray:
@@ -120,19 +137,15 @@ def hop_along_normal(
             for k, (role, label) in enumerate(PARTS):
                 yield Path(ends[k : k + 2], role, label=label)
 
-        def star() -> Points:
-            ground = ask(energy, apex()[:2], Y, beta)
-            return Points(in_space([np.append(apex()[:2], ground)]), "landing")
-
         def curves() -> Iterator[Mark]:
             ends = np.array([across.low, across.high])
-            at = np.linspace(*ends, 61)
+            at = np.linspace(*ends, 31)
             slope = np.linalg.norm(normal()[:2]) / normal()[2]
             touching = np.column_stack([at, at**2 / 2 - slope * at])
             along = (energy, xi, ahead(), Y, beta, start()[2])
+            yield Band(ends, np.full(2, height.low), np.zeros(2), label="below the query's level")
             yield Curve(_along, along, "ink", "surface", name="energy")
-            yield Path(np.column_stack([ends, [0, 0]]), "other")
-            yield Path(touching, "landing", label="touching parabola")
+            yield Path(touching, "ink", label="touching parabola (dots)", dots=True)
 
         def walk_words() -> str:
             rise = apex()[2] - start()[2]
@@ -158,7 +171,7 @@ def hop_along_normal(
                 Panel(
                     "The hop on the surface",
                     *PLANE,
-                    [landscape, lambda: walk(in_space), lambda: drop(in_space), star],
+                    [landscape, lambda: walk(in_space), lambda: drop(in_space)],
                     z=upright,
                 ),
                 Panel(
@@ -210,8 +223,6 @@ def other_bowls(
         Its controls are "c" and "rise".
     """
     Y, xi = np.array(tokens, dtype=float), np.array(query, dtype=float)
-    across = Axis("distance along the hop", -1.0, 4.0)
-    height = Axis("height above the query", -2.75, 4.75)
     rises = np.linspace(0.0, 4.25, 35)
 
     def scene(state: State) -> Scene:
@@ -240,6 +251,11 @@ def other_bowls(
             heights = [ask(energy, point, Y / c, c * beta) for point in (at, xi)]
             return c * (heights[0] - heights[1])
 
+        def size() -> float:
+            """Return the side of the square that holds landing and apex, and room for a name."""
+            wide = max(along(landing()), along(reached(rise))) / 0.58
+            return max(wide, rise / 0.45, -below(landing()) / 0.35)
+
         def surface() -> Iterator[Mark]:
             values = (energy, xi, ahead(), Y / c, c * beta, ask(energy, xi, Y / c, c * beta), c)
             yield Curve(_along, values, "ink", "surface", name="energy")
@@ -251,7 +267,8 @@ def other_bowls(
             end = reached(rise)
             top = [along(end), rise]
             yield Path([[0, 0], top], "query", label="along the normal")
-            yield Path([top, [top[0], below(end)]], "other", label="straight down")
+            if below(end) < rise:
+                yield Path([top, [top[0], below(end)]], "other", label="straight down")
             yield Points(top, "other", names=("apex",))
 
         def misses() -> Iterator[Mark]:
@@ -260,18 +277,23 @@ def other_bowls(
             yield Points([rise, miss(rise)], "query", label="this rise")
 
         def words() -> str:
+            gap = rise - below(reached(rise))
             return (
                 f"Bowl of curvature c = {c:.3g}: after a rise of {rise:.3g} the apex is "
-                f"{miss(rise):.3f} away from the place above the landing."
+                f"{miss(rise):.3f} away from the place above the landing. There the surface is "
+                f"{abs(gap):.3f} {'below' if gap >= 0 else 'above'} it."
             )
 
+        box = _box(size)
+        across = Axis("distance along the hop", -0.2 * box, 0.8 * box)
+        height = Axis("height above the query", -0.4 * box, 0.6 * box)
         return Scene(
             [
                 Panel("The slice along the hop", across, height, [surface, hop], equal=True),
                 Panel(
                     "How far the apex misses the landing",
                     Axis("rise", 0.0, 4.25),
-                    Axis("miss", -0.1, 3.0),
+                    Axis("miss", -0.03 * box, 0.87 * box),
                     [misses],
                 ),
             ],
@@ -321,7 +343,7 @@ def large_drops(vertical_drop: Callable, drop_parts: Callable) -> Picture:
         def curves() -> Iterator[Mark]:
             yield Curve(_mean_drop, (vertical_drop, d), "landing", "drop", name="vertical_drop")
             longest = np.column_stack([lengths, 1 + lengths**2 / 2])
-            yield Path(longest, "ink", label="drop of a hop to 0")
+            yield Path(longest, "ink", label="1 + ½L²: a hop to 0, no bend")
             yield Points([norm, drop()], "query", label="this length")
 
         def bars() -> Mark:
@@ -362,6 +384,15 @@ def large_drops(vertical_drop: Callable, drop_parts: Callable) -> Picture:
             "d": ipywidgets.SelectionSlider(options=DIMENSIONS, value=64, description="d"),
         },
     )
+
+
+def _box(size: Callable[[], float]) -> float:
+    """Return the side of the square for a hop; the second smallest when it cannot be measured."""
+    try:
+        needed = size()
+    except TroubleError:
+        return BOXES[1]
+    return next((box for box in BOXES if needed <= box), BOXES[-1])
 
 
 @cache
