@@ -294,9 +294,12 @@ def is_proportional_to_the_rise(function: Callable, inputs: Inputs) -> str | Non
     xi, Y, beta = (inputs[name] for name in ("xi", "Y", "beta"))
     walk, further = float(function(xi, Y, beta, 1.0)), float(function(xi, Y, beta, 2.0))
     if walk < 1 - SLACK:
-        return f"a walk at least as long as its rise of 1; {show(walk)} came back"
+        return f"a walk at least 1 long when called with rise = 1; {show(walk)} came back"
     if _off(further, 2 * walk):
-        return f"twice the walk for twice the rise; {show(walk)} became {show(further)}"
+        return (
+            f"with rise = 2 twice the walk that rise = 1 gives; it is {show(further)} with "
+            f"rise = 2 and {show(walk)} with rise = 1"
+        )
     return None
 
 
@@ -305,9 +308,12 @@ def rises_as_asked(function: Callable, inputs: Inputs) -> str | None:
     xi, Y, beta = (inputs[name] for name in ("xi", "Y", "beta"))
     start, apex = (np.asarray(function(xi, Y, beta, rise)) for rise in (0.0, 3.0))
     if _off(start[:-1], xi):
-        return "the query's own position when the rise is 0"
+        return f"the query's own position when called with rise = 0; {show(start[:-1])} came back"
     if _off(apex[-1], start[-1] + 3.0):
-        return f"3 more height for a rise of 3; it gained {show(apex[-1] - start[-1])}"
+        return (
+            "with rise = 3 a height 3 above that with rise = 0; it is "
+            f"{show(apex[-1])} with rise = 3 and {show(start[-1])} with rise = 0"
+        )
     return None
 
 
