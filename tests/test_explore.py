@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import threading
 import time
 import weakref
 import zipfile
@@ -35,7 +36,7 @@ from hopping.explore import (
     ask,
 )
 from hopping.explore.sampling import COARSEST, Sampling, Samplings, resolve
-from hopping.explore.scene import Grid
+from hopping.explore.scene import Grid, _Switch
 from hopping.explore.twin import draw_scene
 
 TOKENS = np.array([[1, 0.5], [-0.5, 1.25], [0.25, -1]])
@@ -145,6 +146,26 @@ def test_a_function_gets_copies_and_its_prints_and_warnings_are_swallowed(capsys
     assert given.tolist() == [1.0, 2.0]
     assert capsys.readouterr() == ("", "")
     assert not recwarn
+
+
+def test_what_another_thread_prints_meanwhile_is_kept(capsys):
+    inside, done = threading.Event(), threading.Event()
+
+    def printing():
+        print("swallowed")
+        inside.set()
+        done.wait(5)
+        return 1.0
+
+    asking = threading.Thread(target=ask, args=(printing,))
+    asking.start()
+    inside.wait(5)
+    print("a cell's own")
+    done.set()
+    asking.join()
+    print("and later")
+    assert capsys.readouterr().out == "a cell's own\nand later\n"
+    assert not isinstance(sys.stdout, _Switch)
 
 
 # ---------------------------------------------------------------- sampling

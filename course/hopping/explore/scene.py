@@ -8,12 +8,14 @@ Marks that need a learner's function may be given as a function that makes them.
 with care: what goes wrong in it becomes a `Note` in the picture, and the rest is still drawn.
 """
 
-import io
+import sys
+import threading
 import traceback
-import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TextIO
 
 import numpy as np
 
@@ -159,25 +161,48 @@ class Scene:
 # ---------------------------------------------------------------- asking a learner's function
 
 
-class _Nowhere(io.TextIOBase):
-    """Where prints go that would flood the notebook at thirty pictures a second."""
+class _Switch:
+    """Stands in for a stream: drops what silenced threads write, hands on everything else.
+
+    JupyterLab lets pictures move in a thread of their own while a cell runs in another, whose
+    prints must not be lost; so neither `redirect_stdout` nor `catch_warnings` would do.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
 
     def write(self, text: str) -> int:
-        return len(text)
+        return len(text) if threading.get_ident() in _silenced else self.stream.write(text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.stream, name)
+
+
+_silenced: Counter[int] = Counter()  # threads, and how many `quiet` blocks they are in
+_switching = threading.Lock()
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Swallow prints and warnings of a learner's function."""
-    nowhere = _Nowhere()
-    with (
-        redirect_stdout(nowhere),
-        redirect_stderr(nowhere),
-        warnings.catch_warnings(),
-        np.errstate(all="ignore"),
-    ):
-        warnings.simplefilter("ignore")
-        yield
+    """Swallow what this thread prints or warns, thirty times a second, in a learner's function."""
+    me = threading.get_ident()
+    with _switching:
+        if not _silenced:
+            sys.stdout, sys.stderr = _Switch(sys.stdout), _Switch(sys.stderr)
+        _silenced[me] += 1
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        with _switching:
+            _silenced[me] -= 1
+            if not _silenced[me]:
+                del _silenced[me]
+            if not _silenced:
+                sys.stdout, sys.stderr = (
+                    stream.stream if isinstance(stream, _Switch) else stream
+                    for stream in (sys.stdout, sys.stderr)
+                )
 
 
 @contextmanager

@@ -751,7 +751,7 @@ function render({ model, el }) {
     if (el.closest(".jupyter-widgets-disconnected")) {
       gone();
     } else if (waiting && performance.now() - waitingSince > 1500) {
-      status.textContent = "Waiting for the kernel …";
+      status.textContent = "Waiting for the kernel … If it stays silent, restart it.";
     }
   }, 500);
 

@@ -7,6 +7,7 @@ a time, so that the next message never waits long.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path as FilePath
@@ -74,6 +75,8 @@ class Picture(ipywidgets.VBox):
         self._make = scene
         self._points = {name: np.array(at, dtype=float) for name, at in (points or {}).items()}
         self.controls = dict(controls or {})
+        # Messages arrive in a thread of their own when JupyterLab and the kernel can do that.
+        self._lock = threading.RLock()
         self._samplings = Samplings()
         self._resolved = Scene([])
         self._refined = 0.0
@@ -92,7 +95,8 @@ class Picture(ipywidgets.VBox):
     @property
     def state(self) -> State:
         """Values of the controls and copies of the places, by name."""
-        places = {name: at.copy() for name, at in self._points.items()}
+        with self._lock:
+            places = {name: at.copy() for name, at in self._points.items()}
         return places | {name: control.value for name, control in self.controls.items()}
 
     @property
@@ -102,14 +106,17 @@ class Picture(ipywidgets.VBox):
 
     def move(self, **points: np.ndarray) -> None:
         """Put points elsewhere, as dragging them would: `picture.move(query=[0, 1])`."""
-        for name, at in points.items():
-            self._points[name] = np.array(at, dtype=float).reshape(self._points[name].shape)
-        self._show(MOVING)
+        with self._lock:
+            for name, at in points.items():
+                self._points[name] = np.array(at, dtype=float).reshape(self._points[name].shape)
+            self._show(MOVING)
 
     def figure(self) -> Figure:
         """Draw what the picture shows now with Matplotlib, refined as far as time allows."""
-        self._compute(STILL, whole=False)
-        return draw_scene(self._resolved)
+        with self._lock:
+            self._compute(STILL, whole=False)
+            scene = self._resolved
+        return draw_scene(scene)
 
     def _repr_mimebundle_(self, **options: object) -> tuple[dict, dict]:
         live = super()._repr_mimebundle_(**options) or {}
@@ -123,7 +130,7 @@ class Picture(ipywidgets.VBox):
             place = self._points[message["name"]]
             target = place if message["index"] is None else place[message["index"]]
             target[:] = np.asarray(message["at"], dtype=float)[: len(target)]
-            with self.view.hold_sync():  # scene and answer are one message
+            with self._lock, self.view.hold_sync():  # scene and answer are one message
                 self._show(MOVING)
                 self.view.answer = answer
         finally:  # whatever happened: the view waits for this before it sends again
@@ -131,21 +138,23 @@ class Picture(ipywidgets.VBox):
 
     def _show(self, seconds: float) -> None:
         """Compute the scene of the newest state, send it, and refine it when nothing follows."""
-        if self._timer:
-            self._timer.cancel()
-        finished = self._compute(seconds, whole=seconds == MOVING)
-        self._send()
-        self._refined = 0.0
-        self._timer = None if finished else _later(REST, self._refine)
+        with self._lock:
+            if self._timer:
+                self._timer.cancel()
+            finished = self._compute(seconds, whole=seconds == MOVING)
+            self._send()
+            self._refined = 0.0
+            self._timer = None if finished else _later(REST, self._refine)
 
     def _refine(self) -> None:
-        before = self._resolved
-        finished = self._compute(SLICE, whole=False)
-        self._refined += SLICE
-        if _sizes(before) != _sizes(self._resolved):
-            self._send()
-        more = not finished and self._refined < REFINING
-        self._timer = _later(0.0, self._refine) if more else None
+        with self._lock:
+            before = self._resolved
+            finished = self._compute(SLICE, whole=False)
+            self._refined += SLICE
+            if _sizes(before) != _sizes(self._resolved):
+                self._send()
+            more = not finished and self._refined < REFINING
+            self._timer = _later(0.0, self._refine) if more else None
 
     def _compute(self, seconds: float, *, whole: bool) -> bool:
         try:
