@@ -83,7 +83,11 @@ LINEAR_ENERGY = Exercise(
             "Sum of squares.",
             _energy_of(lambda s, beta: beta * s.sum() ** 2),
         ),
-        Misconception("beta-squared", "One beta.", _energy_of(lambda s, beta: beta**2 * (s @ s))),
+        Misconception(
+            "beta-squared",
+            "One beta: the scores are squared, beta is not.",
+            _energy_of(lambda s, beta: beta**2 * (s @ s)),
+        ),
         Misconception(
             "mean-over-tokens", "No averaging.", _energy_of(lambda s, beta: beta * np.mean(s**2))
         ),
@@ -131,7 +135,11 @@ LINEAR_STEP = Exercise(
     groups=landscape_groups(6201),
     properties=("is_linear",),
     misconceptions=(
-        Misconception("beta-missing", "Raw scores carry beta.", lambda xi, Y, beta: (Y @ xi) @ Y),
+        Misconception(
+            "beta-missing",
+            "A token's weight is beta times its score, not the score alone.",
+            lambda xi, Y, beta: (Y @ xi) @ Y,
+        ),
         Misconception(
             "mean-over-tokens",
             "No softmax, no average.",
@@ -223,7 +231,7 @@ CURVATURES = Exercise(
         ),
         Misconception(
             "descending",
-            "Ascending: the softest direction first.",
+            "Ascending: the lowest curvature first.",
             lambda Y, beta: ref.curvatures(Y, beta)[::-1].copy(),
         ),
         Misconception(
@@ -362,6 +370,12 @@ def _flat_called_bowl(Y, beta, tol=1e-9):
     return "bowl" if shape == "trough" else shape
 
 
+def _flat_called_down(Y, beta, tol=1e-9):
+    """Call it a dome when no curvature is above 0, also when one is 0."""
+    shape = ref.classify(Y, beta, tol)
+    return "dome" if shape == "saddle" and ref.curvatures(Y, beta)[-1] <= tol else shape
+
+
 def _never_a_trough(Y, beta, tol=1e-9):
     values = ref.curvatures(Y, beta)
     return "bowl" if values[0] > 0 else "dome" if values[-1] < 0 else "saddle"
@@ -453,6 +467,7 @@ CLASSIFY = Exercise(
         _shape_case("nearly above", np.eye(2), 1 + _NEARLY),
         _shape_case("nearly below", np.eye(2), 1 - _NEARLY),
         _shape_case("loose", np.diag([1.0, 0.5]), 0.75, tol=0.5),
+        _shape_case("flat at the top", [[2, 0], [0, 1]], 1.0),
     ),
     groups=(
         Group(
@@ -478,7 +493,7 @@ CLASSIFY = Exercise(
                 _shape_case("flat everywhere", 0.5 * np.eye(3), 4.0),
                 _shape_case("not quite", [[2, 0], [0, 1]], 0.25 * (1 + _NEARLY)),
                 _shape_case("flat in the middle", np.diag([2.0, 1.0, 0.5]), 1.0),
-                _shape_case("flat at the top", np.diag([2.0, 1.0]), 1.0),
+                _shape_case("flat first axis", np.diag([0.5, 1.0]), 4.0),
                 _shape_case("loose dome", np.diag([2.0, 1.5]), 1.0, tol=2.0),
             ),
         ),
@@ -498,6 +513,9 @@ CLASSIFY = Exercise(
     misconceptions=(
         Misconception(
             "dome-called-saddle", "What if every direction curves down?", _dome_called_saddle
+        ),
+        Misconception(
+            "flat-called-down", "One direction is flat: which row of the table?", _flat_called_down
         ),
         Misconception("flat-called-bowl", "Flat is neither.", _flat_called_bowl),
         Misconception(

@@ -195,7 +195,11 @@ TANH_ENERGY = Exercise(
             "Gradient must have no stray beta.",
             lambda xi, Y, beta: _bowl(xi) - ref.log_cosh(beta * (Y @ xi)).sum(),
         ),
-        Misconception("beta-missing-inside", "tanh(beta s).", _energy_beta_missing_inside),
+        Misconception(
+            "beta-missing-inside",
+            "The argument of cosh is beta times the score.",
+            _energy_beta_missing_inside,
+        ),
         Misconception(
             "mean-over-tokens",
             "Tokens add up; nothing is normalised here.",
@@ -286,28 +290,28 @@ def _sums_by_product(Y):
 
 def _sums_by_doubling(Y):
     centres = np.zeros((1, Y.shape[1]))
-    for row in Y:
-        centres = np.concatenate([centres - row, centres + row])
+    for row in Y[::-1]:
+        centres = np.concatenate([centres + row, centres - row])
     return centres
 
 
 def _sums_by_gray_code(Y):
-    """Turn one sign from each row to the next."""
-    signs = np.ones(len(Y))
-    centres = [signs @ Y]
+    """Turn one sign from each sum to the next, and put the sum in its row."""
+    signs, centres = np.ones(len(Y)), np.empty((2 ** len(Y), Y.shape[1]))
+    centres[0] = signs @ Y
     for step in range(1, 2 ** len(Y)):
-        signs[(step & -step).bit_length() - 1] *= -1
-        centres.append(signs @ Y)
-    return np.array(centres)
+        signs[-(step & -step).bit_length()] *= -1
+        centres[step ^ step >> 1] = signs @ Y
+    return centres
 
 
 def _sums_by_bits(Y):
-    bits = np.arange(2 ** len(Y))[:, None] >> np.arange(len(Y)) & 1
-    return np.einsum("et,td->ed", 2 * bits - 1, Y)
+    bits = np.arange(2 ** len(Y))[:, None] >> np.arange(len(Y))[::-1] & 1
+    return np.einsum("et,td->ed", 1 - 2 * bits, Y)
 
 
 def _sums_by_meshgrid(Y):
-    grids = np.meshgrid(*[(-1.0, 1.0)] * len(Y))
+    grids = np.meshgrid(*[(1.0, -1.0)] * len(Y), indexing="ij")
     return np.stack([grid.ravel() for grid in grids], axis=1) @ Y
 
 
@@ -315,7 +319,7 @@ MODE_CENTERS = Exercise(
     name="mode_centers",
     lesson=LESSON,
     points=3.0,
-    expects="an array with one signed sum of all the tokens per row, every choice of signs once",
+    expects="an array with one signed sum of all the tokens per row, in the order of sign_patterns",
     reference=ref.mode_centers,
     examples=(*only(PUBLIC[:-2], "Y"), _PAR, _SHADOW),
     groups=_corner_groups(
@@ -347,6 +351,16 @@ MODE_CENTERS = Exercise(
         Misconception(
             "duplicates-removed", "Coinciding modes still count twice.", _sums_without_duplicates
         ),
+        Misconception(
+            "first-token-fastest",
+            "Is row k the sum with sign pattern k?",
+            lambda Y: ref.sign_patterns(len(Y))[:, ::-1] @ Y,
+        ),
+        Misconception(
+            "minus-first",
+            "Is row k the sum with sign pattern k? The first pattern is all plus.",
+            lambda Y: ref.mode_centers(Y)[::-1].copy(),
+        ),
     ),
     alternatives=(
         Alternative("product", _sums_by_product),
@@ -357,7 +371,6 @@ MODE_CENTERS = Exercise(
         Alternative("callable-object", CalledObject(_sums_by_doubling)),
         Alternative("prints-and-warns", noisy(_sums_by_product)),
     ),
-    any_order=True,
 )
 
 
@@ -515,7 +528,9 @@ TANH_STEP = Exercise(
     properties=("is_odd", "ignores_turned_tokens"),
     misconceptions=(
         Misconception(
-            "beta-outside-only", "tanh(beta s).", _step_of(lambda s, beta: beta * np.tanh(s))
+            "beta-outside-only",
+            "The argument of tanh is beta times the score.",
+            _step_of(lambda s, beta: beta * np.tanh(s)),
         ),
         Misconception(
             "mean-over-tokens",
