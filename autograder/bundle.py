@@ -10,9 +10,8 @@ import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from autograder.course import Course, CourseError
+from autograder.course import Course, CourseError, known_lessons
 from autograder.leaks import leaks
-from autograder.results import known_lessons
 
 ENVIRONMENT = "environment.yml"
 START = "START.txt"

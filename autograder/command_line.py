@@ -25,7 +25,8 @@ EXIT_CODES = """\
 exit codes:
   0  done; everything that was handed in is graded
   1  something is missing or could not be graded; the table says what and why
-  2  a wrong argument, or a file that must be put right first
+  2  a wrong argument, a file that must be put right first, or a class that is
+     being graded already
 """
 
 EXAMPLES = {
@@ -54,8 +55,11 @@ examples:
   autograder grade --json > results.json
 
 Put submissions into class/submitted/<student>/<lesson>/<notebook>.ipynb.
-Points go to class/gradebook.db (formgrader shows it), the table to
-class/grades.csv, and details of the run to class/grade.log.
+Points go to class/gradebook.db (formgrader shows it), graded notebooks to
+class/autograded, the table to class/grades.csv, and what the run did to
+class/grade.log. A run that was stopped goes on with the same command. What
+one submission may use is set in nbgrader_config.py, like
+c.Limits.cell_seconds = 60.
 """,
     "feedback": """\
 examples:
@@ -75,8 +79,9 @@ examples:
   autograder demo --into build/sample-class
 
 The class has students who are right, who wrote nothing, who make each known
-mistake, who handed nothing in, whose Python dies, and whose file is no
-notebook. So the exit code is 1: not everything could be graded.
+mistake, who end Python in one answer (which costs that answer alone), who
+handed nothing in, and whose file is no notebook. So the exit code is 1: not
+everything could be graded.
 """,
 }
 
@@ -92,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CourseError as error:
         return _fail(str(error))
     except OSError as error:
-        from autograder.results import explain_os_error
+        from autograder.outcome import explain_os_error
 
         return _fail(explain_os_error(error))
     except KeyboardInterrupt:
@@ -153,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument(
         "--force", action="store_true", help="run everything again, also what has not changed"
     )
+    _add_workers(grade)
 
     feedback = add("feedback", _feedback, "write a page for each student and lesson")
     _add_lesson(feedback)
@@ -170,6 +176,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="a new folder, or an earlier sample class to replace (default: a temporary one)",
     )
+    _add_workers(demo)
     return parser
 
 
@@ -181,6 +188,21 @@ def _add_lesson(command: argparse.ArgumentParser) -> None:
         default=[],
         help="only this lesson, like 01_lse_gradient; may be given several times",
     )
+
+
+def _add_workers(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--workers",
+        metavar="N",
+        type=_count,
+        help="how many submissions run at the same time (default: as many as there are processors)",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers: 1, 2, ...")
+    return int(text)
 
 
 def _add_student(command: argparse.ArgumentParser) -> None:
@@ -218,8 +240,8 @@ def _build(options: argparse.Namespace) -> int:
 
 def _release(options: argparse.Namespace) -> int:
     from autograder.bundle import write_bundle
+    from autograder.course import known_lessons
     from autograder.releasing import release_assignment
-    from autograder.results import known_lessons
 
     course = _course(options)
     lessons = options.lesson or known_lessons(course)
@@ -240,7 +262,9 @@ def _grade(options: argparse.Namespace) -> int:
     from autograder.report import as_json, table
 
     course = _course(options)
-    results = grade_class(course, options.student, options.lesson, force=options.force)
+    results = grade_class(
+        course, options.student, options.lesson, force=options.force, workers=options.workers
+    )
     _write_grades(course)
     print(as_json(results) if options.json else table(results))
     return _exit_code(results)
@@ -272,13 +296,13 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
+    from autograder.course import known_lessons
     from autograder.demo import assemble
     from autograder.exercises import load
     from autograder.feedback import write_feedback
     from autograder.grading import grade_class
     from autograder.releasing import release_assignment
     from autograder.report import table
-    from autograder.results import known_lessons
 
     course = _course(options)
     folder = options.into or Path(tempfile.mkdtemp(prefix="sample-class-"))
@@ -286,7 +310,7 @@ def _demo(options: argparse.Namespace) -> int:
     sample = assemble(course, folder, load())
     for lesson in known_lessons(sample):
         release_assignment(sample, lesson)
-    results = grade_class(sample)
+    results = grade_class(sample, workers=options.workers)
     write_feedback(sample, results)
     _write_grades(sample)
     print(table(results))

@@ -161,11 +161,33 @@ class Course:
 
         directory = self.directory()
         try:
-            _prepare_database(directory.db_url)
+            prepare_database(directory.db_url)
             with Gradebook(directory.db_url, directory.course_id) as gradebook:
                 yield gradebook
         except DatabaseError as error:
             raise CourseError(explain_database_error(directory.db_url, str(error.orig))) from error
+
+
+def known_lessons(course: Course) -> list[str]:
+    """Return the names of the course's assignments."""
+    return sorted(path.name for path in course.source.glob("[!.]*") if path.is_dir())
+
+
+def source_path(course: Course, lesson: str) -> Path:
+    """Return a lesson's source notebook; submissions have its name.
+
+    Raises
+    ------
+    CourseError
+        If the lesson has none, or more than one.
+    """
+    paths = sorted((course.source / lesson).glob("[!.]*.ipynb"))
+    if len(paths) != 1:
+        raise CourseError(
+            f"{course.source / lesson}: this lesson needs one notebook and has {len(paths)}. "
+            "Run `autograder build`."
+        )
+    return paths[0]
 
 
 def explain_database_error(db_url: str, message: str) -> str:
@@ -187,7 +209,7 @@ def explain_database_error(db_url: str, message: str) -> str:
     return f"{_shown(db_url)}: {message}. Restore a backup, or move it away to start a new one."
 
 
-def _prepare_database(db_url: str) -> None:
+def prepare_database(db_url: str) -> None:
     """Make a new gradebook's tables, and refuse those of another nbgrader before a write.
 
     nbgrader makes the tables, too, but starts another program to learn their version, which

@@ -9,9 +9,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course import CONFIG, Course, CourseError
+from autograder.course import CONFIG, Course, CourseError, known_lessons
 from autograder.exercise import Exercise
-from autograder.results import known_lessons
 from autograder.standalone import standalone
 from hopping.judge import find_fault
 from hopping.observe import observe_all
@@ -50,8 +49,8 @@ def assemble(course: Course, folder: Path, exercises: Mapping[str, Exercise]) ->
     Course
         With ``class/submitted`` filled: one student who is right, one who is right in unusual
         ways, one who wrote nothing, students for the known wrong answers, by kind (all of them if
-        the course has one lesson, else one of a kind), one who handed nothing in, one whose
-        Python dies and one whose file is no notebook.
+        the course has one lesson, else one of a kind), one who handed nothing in, one who ends
+        Python in one answer a lesson and one whose file is no notebook.
 
     Raises
     ------
@@ -138,8 +137,10 @@ def _hand_in(
         mine = {name: answers[name] for name in exercises}
         _write(sample, student, lesson, source.name, _typed(handed_out, {**texts, **mine}))
     _write(sample, "blank", lesson, source.name, nbformat.writes(handed_out))
-    crash = {name: "import os\n\nos._exit(1)" for name in exercises}
-    _write(sample, "dead-kernel", lesson, source.name, _typed(handed_out, {**texts, **crash}))
+    crash = dict.fromkeys(list(exercises)[:1], "import os\n\nos._exit(1)")
+    right = {name: class_["right"][name] for name in exercises}
+    dead = _typed(handed_out, {**texts, **right, **crash})
+    _write(sample, "dead-kernel", lesson, source.name, dead)
     _write(sample, "not-json", lesson, source.name, "<html>Please log in to continue</html>\n")
     (sample.submitted / "absent").mkdir(exist_ok=True)
 

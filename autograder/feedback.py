@@ -12,19 +12,13 @@ import jinja2
 import nbformat
 from markupsafe import Markup
 from nbformat import NotebookNode
-from nbgrader.api import Gradebook
 
 from autograder import safe_html
-from autograder.course import Course
+from autograder.course import Course, source_path
+from autograder.gradebook import Gradebook, connect
+from autograder.journal import write_whole
+from autograder.outcome import MISSING, Result, Score
 from autograder.report import number
-from autograder.results import (
-    MISSING,
-    Result,
-    Score,
-    find_submission,
-    notebook_path,
-    write_whole,
-)
 from hopping.verdict import Verdict
 
 HIDDEN = ("HIDDEN TESTS", "MARK SCHEME")  # what stands between BEGIN and END
@@ -55,7 +49,7 @@ def write_feedback(course: Course, results: Iterable[Result]) -> list[Path]:
         The pages, in the order of the results.
     """
     pages = []
-    with course.open_gradebook() as gradebook:
+    with connect(course) as gradebook:
         for result in results:
             if result.outcome == MISSING:
                 continue
@@ -72,7 +66,7 @@ def page(course: Course, gradebook: Gradebook, result: Result) -> str:
         graded = course.autograded / result.student / result.lesson
         nb = nbformat.read(graded / f"{_page_path(course, result).stem}.ipynb", as_version=4)
         scores = {score.name: score for score in result.scores}
-        comments = _comments(gradebook, result)
+        comments = gradebook.comments(result.student, result.lesson)
         blocks = [_block(cell, scores, verdicts, comments) for cell in nb.cells]
     return _template().render(
         student="".join(c if c.isprintable() else "?" for c in result.student),
@@ -139,16 +133,6 @@ def _failure(cell: NotebookNode) -> str:
     return f"The hidden test did not pass ({names[0]})."
 
 
-def _comments(gradebook: Gradebook, result: Result) -> dict[str, str]:
-    submission = find_submission(gradebook, result.student, result.lesson)
-    return {
-        comment.name: comment.comment
-        for notebook in (submission.notebooks if submission else [])
-        for comment in notebook.comments
-        if comment.comment
-    }
-
-
 def _remark(score: Score, verdicts: Mapping[str, Verdict]) -> str:
     if score.points is None:
         return "to be graded by hand"
@@ -161,7 +145,7 @@ def _remark(score: Score, verdicts: Mapping[str, Verdict]) -> str:
 def _page_path(course: Course, result: Result) -> Path:
     folder = course.feedback / result.student / result.lesson
     if (course.source / result.lesson).is_dir():
-        return folder / f"{notebook_path(course, result.student, result.lesson).stem}.html"
+        return folder / f"{source_path(course, result.lesson).stem}.html"
     return folder / "feedback.html"
 
 

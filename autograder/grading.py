@@ -1,45 +1,56 @@
-"""Grade a class: every student's submission of every lesson, each on its own."""
+"""Grade a class: every student's submission of every lesson, each on its own.
+
+Workers run submissions; this process alone writes. For each answer it writes the graded notebook,
+then the gradebook, then the journal, so that a run that is killed at any moment is taken up again
+by the same command.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import difflib
+import fcntl
+import json
 import os
+import platform
 import shutil
 import sys
-import threading
 import time
 import traceback
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from concurrent.futures import BrokenExecutor, Executor
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
+from typing import TextIO
 
-from sqlalchemy import text
-from sqlalchemy.exc import SAWarning
+from nbgrader.utils import parse_utc
+from sqlalchemy.exc import DataError
 from tqdm import tqdm
 
-from autograder.course import Course, CourseError
-from autograder.releasing import register
-from autograder.results import (
+from autograder.course import Course, CourseError, known_lessons, source_path
+from autograder.gradebook import Gradebook, connect
+from autograder.handed_in import TIMESTAMP, HandedIn, read_handed_in
+from autograder.journal import Record, course_version, load, read_limits, save, write_whole
+from autograder.judging_version import PACKAGES, judging_version
+from autograder.outcome import (
+    GRADED,
     INTERRUPTED,
+    MISSING,
     NOT_GRADED,
-    Record,
+    NOTICES,
     Result,
-    collect,
-    course_fingerprint,
     explain_os_error,
-    fingerprint,
-    known_lessons,
-    load,
     missing,
-    notebook_path,
-    read_scores,
-    roster,
-    save,
-    withdraw,
+    where,
 )
-from autograder.stock import grade_one
+from autograder.pool import answers, cores
+from autograder.releasing import register
+from autograder.results import collect, roster
+from autograder.sandbox import Limits, isolation_warning
+from autograder.worker import Answer, Request
+
+NAME_LIMIT = 128  # characters of a student's name in nbgrader's gradebook
 
 
 def grade_class(
@@ -48,11 +59,13 @@ def grade_class(
     lessons: Sequence[str] = (),
     *,
     force: bool = False,
+    workers: int | None = None,
+    executor: Executor | None = None,
 ) -> list[Result]:
     """Grade what was handed in and return the results, with progress on stderr.
 
-    A submission that has not changed since it was graded is not run again. Whatever one
-    submission does, the others are graded.
+    A submission that has not changed since it was graded is not run again, unless the course has
+    changed. Whatever one submission does, the others are graded.
 
     Parameters
     ----------
@@ -62,6 +75,11 @@ def grade_class(
         Only these; empty for all.
     force : bool
         Also run what has not changed.
+    workers : int, optional
+        How many submissions run at the same time; as many as there are processors by default.
+    executor : Executor, optional
+        Where they run: anything with the interface of `concurrent.futures`, such as a cluster's.
+        By default a pool of processes on this machine.
 
     Returns
     -------
@@ -72,47 +90,50 @@ def grade_class(
     ------
     CourseError
         If nothing can be graded at all: no submissions, an unknown name, a gradebook or a folder
-        that cannot be written.
+        that cannot be written, another run on the same class.
     """
-    _check_gradebook(course)
-    pairs = _wanted(course, students, lessons)
-    with _log(course) as log, warnings.catch_warnings():
-        # nbgrader's own use of SQLAlchemy; nobody who grades can do anything about it.
-        warnings.simplefilter("ignore", SAWarning)
-        refused = _register(course, {lesson for _, lesson in pairs})
-        bar = tqdm(pairs, desc="grading", unit=" submissions", file=sys.stderr, dynamic_ncols=True)
-        for student, lesson in bar:
-            bar.set_postfix_str(_printable(f"{student} {lesson}"), refresh=False)
-            started = time.monotonic()
-            result, details = _grade(course, student, lesson, force, refused.get(lesson))
-            log(result, time.monotonic() - started, details)
-    wanted = set(pairs)
-    return [r for r in collect(course) if (r.student, r.lesson) in wanted]
+    limits = read_limits(course)
+    with _only_run(course), connect(course) as gradebook:
+        gradebook.check_writable()
+        pairs = _wanted(course, gradebook, students, lessons)
+        with _open_log(course) as log:
+            known = _lessons(course, gradebook, pairs, limits)
+            run = _Run(course, gradebook, log, known, limits)
+            run.grade(pairs, force, workers or cores(), executor)
+        wanted = set(pairs)
+        return [r for r in collect(course, gradebook) if (r.student, r.lesson) in wanted]
 
 
-def _check_gradebook(course: Course) -> None:
-    """Find out whether the gradebook can be written, before anything is touched."""
-    told = threading.Timer(
-        2.0,
-        print,
-        [f"{course.gradebook}: another program is writing to it; waiting for it to finish."],
-        {"file": sys.stderr},
-    )
-    told.start()
-    try:
-        with course.open_gradebook() as gradebook:
-            gradebook.db.execute(text("UPDATE course SET id = id"))
-            gradebook.db.commit()
-    finally:
-        told.cancel()
+# --- Before anything is touched ------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _only_run(course: Course) -> Iterator[None]:
+    """Make sure that nobody else grades this class; a process that ends gives the lock back."""
+    course.class_folder.mkdir(parents=True, exist_ok=True)
+    path = course.class_folder / "grading.lock"
+    with path.open("a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise CourseError(
+                f"{course.class_folder}: this class is being graded already "
+                f"({file.read().strip() or 'by another process'}). Wait until that is done. "
+                "Nothing was changed here."
+            ) from None
+        file.truncate(0)
+        since = time.strftime("%Y-%m-%d %H:%M:%S")
+        file.write(f"by process {os.getpid()} on {platform.node()} since {since}\n")
+        file.flush()
+        yield
 
 
 def _wanted(
-    course: Course, students: Sequence[str], lessons: Sequence[str]
+    course: Course, gradebook: Gradebook, students: Sequence[str], lessons: Sequence[str]
 ) -> list[tuple[str, str]]:
     """Return the pairs to grade, and refuse names that nobody has."""
-    with course.open_gradebook() as gradebook:
-        pairs = roster(course, gradebook)
+    pairs = roster(course, gradebook)
     if not pairs and not lessons:
         raise CourseError(
             f"{course.submitted}: nothing was handed in. Put each submission in "
@@ -144,93 +165,266 @@ def _refuse_unknown(asked: Iterable[str], known: set[str], sentence: str) -> Non
             raise CourseError(f"{sentence} {name}. Known: {names or 'none'}.{hint}")
 
 
-def _register(course: Course, lessons: Iterable[str]) -> dict[str, str]:
-    """Let the gradebook know the lessons; return why it could not, by lesson."""
-    refused = {}
-    for lesson in sorted(set(lessons) & set(known_lessons(course))):
+@dataclass(frozen=True)
+class _Lesson:
+    """A lesson that submissions are graded against, or why none can be."""
+
+    wanted: str = ""
+    source: bytes = b""
+    version: str = ""
+    refused: str = ""
+
+
+def _lessons(
+    course: Course, gradebook: Gradebook, pairs: Iterable[tuple[str, str]], limits: Limits
+) -> dict[str, _Lesson]:
+    """Read the lessons, and let the gradebook know their cells."""
+    found = {}
+    known = known_lessons(course)
+    for lesson in sorted({lesson for _, lesson in pairs}):
+        if lesson not in known:
+            close = difflib.get_close_matches(lesson, known, 1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            words = f"the course has no lesson of this name.{hint} Rename the folder."
+            found[lesson] = _Lesson(refused=words)
+            continue
         try:
+            path = source_path(course, lesson)
             register(course, lesson)
+            source = path.read_bytes()
+            marked = _marked(source, gradebook.cells(lesson).marks)
+            found[lesson] = _Lesson(path.name, marked, course_version(source, limits))
         except CourseError as error:
-            refused[lesson] = str(error)
-    return refused
+            found[lesson] = _Lesson(refused=str(error))
+    return found
 
 
-def _grade(
-    course: Course, student: str, lesson: str, force: bool, refused: str | None
-) -> tuple[Result, str]:
-    """Bring one result up to date and return it, with details for the log."""
-    submission, judge = fingerprint(course, student, lesson), course_fingerprint(course, lesson)
-    before = load(course, student, lesson)
-    if not force and _is_current(course, before, submission, judge):
-        return before.result, "unchanged, not run again"
-    # What an instructor must know about an earlier grade stays until there is a new one.
-    notes = before.result.notices if before and not before.result.graded else ()
-    reason = f"{_where(student, lesson)}: {INTERRUPTED}"
-    result = Result(student, lesson, NOT_GRADED, reason, notes)
-    save(course, Record(result, submission, ""))
-    details = ""
-    try:
-        taken = _forget(course, student, lesson)
-        if taken is not None:
-            notes = (f"an earlier grading gave {taken:g} points, which were withdrawn",)
-        reason = refused or _obstacle(course, student, lesson)
-        if not submission:
-            result = missing(student, lesson)
-        elif reason:
-            result = replace(result, reason=reason)
+def _marked(source: bytes, marks: dict[str, dict[str, str]]) -> bytes:
+    """Return a source notebook with what nbgrader notes in the cells of a graded one."""
+    notebook = json.loads(source)
+    for cell in notebook["cells"]:
+        if own := cell["metadata"].get("nbgrader"):
+            own.update(marks.get(own["grade_id"], {}))
+    return json.dumps(notebook).encode()
+
+
+# --- The run -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A submission in the hands of a worker."""
+
+    student: str
+    lesson: str
+    submission: str
+    name: str
+    others: tuple[str, ...]
+    timestamp: str
+
+
+@dataclass
+class _Run:
+    """Brings the results of a class up to date."""
+
+    course: Course
+    gradebook: Gradebook
+    log: _Log
+    lessons: dict[str, _Lesson]
+    limits: Limits
+
+    def grade(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        force: bool,
+        workers: int,
+        executor: Executor | None,
+    ) -> None:
+        """Settle what cannot be run or is up to date, run the rest, and record every answer."""
+        known = {(each.student, each.lesson) for each in self.gradebook.points()}
+        to_run = [pair for pair in pairs if self._has_to_run(*pair, force, pair in known)]
+        workers = max(1, min(workers, len(to_run)))
+        warning = isolation_warning() if to_run else None
+        if warning:
+            print(f"autograder: {warning}", file=sys.stderr)
+        self.log.start(len(pairs), len(to_run), workers, warning)
+        bar = tqdm(
+            desc="grading",
+            total=len(pairs),
+            initial=len(pairs) - len(to_run),
+            unit=" submissions",
+            file=sys.stderr,
+            dynamic_ncols=True,
+        )
+        work = answers(self._tasks(to_run), workers, executor)
+        with bar, contextlib.closing(work):
+            for task, answer in work:
+                self._finish(task, answer)
+                bar.set_postfix_str(_printable(f"{task.student} {task.lesson}"), refresh=False)
+                bar.update()
+
+    def _has_to_run(self, student: str, lesson: str, force: bool, in_gradebook: bool) -> bool:
+        """Whether a submission has to be run; if it cannot be, that is recorded."""
+        handed_in, reason = self._look(student, lesson)
+        if handed_in is None or reason:
+            self._settle(student, lesson, reason, handed_in.fingerprint if handed_in else "")
+            return False
+        record = load(self.course, student, lesson)
+        return (
+            force
+            or record is None
+            or record.submission != handed_in.fingerprint
+            or record.course != self.lessons[lesson].version
+            or (record.result.graded and not in_gradebook)
+        )
+
+    def _look(self, student: str, lesson: str) -> tuple[HandedIn | None, str]:
+        """Return what was handed in, and why it cannot be run, if it cannot."""
+        folder = self.course.submitted / student / lesson
+        try:
+            handed_in = read_handed_in(folder, self.lessons[lesson].wanted)
+        except OSError as error:
+            return None, explain_os_error(error)
+        if handed_in is None:
+            return None, ""
+        if strange := _strange_name(student):
+            return handed_in, f"the student's folder {strange}. Rename it, and grade again."
+        return handed_in, self.lessons[lesson].refused
+
+    def _tasks(self, to_run: Iterable[tuple[str, str]]) -> Iterator[tuple[_Task, Request]]:
+        """Read the submissions, each when a worker is free for it."""
+        for student, lesson in to_run:
+            handed_in, reason = self._look(student, lesson)
+            if handed_in is None:  # it was taken away a moment ago
+                self._settle(student, lesson, reason, "")
+                continue
+            target = self.lessons[lesson]
+            yield (
+                _Task(
+                    student,
+                    lesson,
+                    handed_in.fingerprint,
+                    target.wanted if target.wanted in handed_in.files else "",
+                    handed_in.others,
+                    handed_in.timestamp,
+                ),
+                Request(
+                    handed_in.files,
+                    target.wanted,
+                    target.source,
+                    self.limits,
+                    self._hidden(),
+                    judging_version(),
+                ),
+            )
+
+    def _hidden(self) -> str:
+        """Return the course's folder where student code could see it: among Python's own."""
+        own = (sys.prefix, sys.base_prefix, "/usr")
+        inside = any(self.course.root.is_relative_to(folder) for folder in own)
+        return str(self.course.root) if inside else ""
+
+    def _finish(self, task: _Task, answer: Answer | BaseException) -> None:
+        """Record an answer; whatever is wrong with it is this submission's reason."""
+        details = ""
+        if isinstance(answer, Answer) and not answer.reason:
+            try:
+                self._enter(task, answer)
+                return
+            except OSError as error:
+                reason = explain_os_error(error)
+            except DataError as error:
+                reason = f"the gradebook does not take it: {error.orig}."
+            final = False
+        elif isinstance(answer, Answer):
+            reason, final = f"{answer.reason}. It must be handed in again.", True
+            if task.name:
+                reason = f"{where(task.student, task.lesson)}/{task.name}: {reason}"
         else:
-            result, details = grade_one(course, student, lesson)
-    except CourseError as error:
-        result = replace(result, reason=str(error))
-    except OSError as error:
-        result = replace(result, reason=explain_os_error(error))
-    except Exception as error:
-        reason = f"{_where(student, lesson)}: {type(error).__name__}: {error}. See class/grade.log."
-        result, details = replace(result, reason=reason), traceback.format_exc()
-    if not result.graded:
-        result = replace(result, notices=notes)
-        with contextlib.suppress(CourseError, OSError):
-            _forget(course, student, lesson)  # what it had earned before it failed
-    save(course, Record(result, submission, judge if result.graded else ""))
-    return result, details
+            final = False
+            details = "".join(traceback.format_exception(answer))
+            reason = f"{type(answer).__name__}: {answer}. See class/grade.log."
+            if isinstance(answer, BrokenExecutor):
+                reason = (
+                    "the process that graded it ended, perhaps for want of memory. Grade again, "
+                    "and look at the file if that does not help."
+                )
+        version = self.lessons[task.lesson].version if final else ""
+        self._settle(task.student, task.lesson, reason, task.submission, version, details)
 
+    def _enter(self, task: _Task, answer: Answer) -> None:
+        """Write what a submission earned: notebook, gradebook, journal, in this order."""
+        notices = answer.notices
+        if task.others:
+            notices += (f"Not looked at: {', '.join(map(_printable, task.others))}.",)
+        try:
+            timestamp = parse_utc(task.timestamp) if task.timestamp else None
+        except (ValueError, OverflowError):
+            timestamp = None
+            notices += (f"{TIMESTAMP} holds no time: {_printable(task.timestamp)}.",)
+        student, lesson = task.student, task.lesson
+        folder = self.course.autograded / student / lesson
+        write_whole(folder / self.lessons[lesson].wanted, answer.notebook)
+        if task.timestamp:
+            write_whole(folder / TIMESTAMP, task.timestamp)
+        else:
+            (folder / TIMESTAMP).unlink(missing_ok=True)
+        self._remove(self.course.feedback, student, lesson)
+        before = load(self.course, student, lesson)
+        self.gradebook.enter(
+            student,
+            lesson,
+            answer.scores,
+            answer.unanswered,
+            timestamp,
+            changed=before is not None and before.submission != task.submission,
+        )
+        outcome = NOTICES if notices else GRADED
+        result = Result(student, lesson, outcome, notices=notices, verdicts=answer.verdicts)
+        save(self.course, Record(result, task.submission, self.lessons[lesson].version))
+        earned = sum(score or 0.0 for score in answer.scores.values())
+        self.log.result(result, f"{earned:g} points by machine, {answer.seconds:.2f} s")
 
-def _is_current(course: Course, record: Record | None, submission: str, judge: str) -> bool:
-    if record is None or not record.result.graded:
-        return False
-    if (record.submission, record.course) != (submission, judge):
-        return False
-    with course.open_gradebook() as gradebook:
-        return bool(read_scores(course, gradebook, record.result))
+    def _settle(
+        self,
+        student: str,
+        lesson: str,
+        reason: str,
+        submission: str,
+        version: str = "",
+        details: str = "",
+    ) -> None:
+        """Record that there is no grade and why, and take back what an earlier one gave."""
+        result = missing(student, lesson)
+        if submission or reason:
+            path = where(student, lesson)
+            named = reason.startswith((path, str(self.course.root)))
+            words = reason if named else f"{path}: {reason}"
+            result = Result(student, lesson, NOT_GRADED, words)
+        before = load(self.course, student, lesson)
+        if before and not before.result.graded:
+            result = replace(result, remarks=before.result.remarks)
+        # A strange name is never in the gradebook, and no database could look for some of them.
+        entered = [] if _strange_name(student) else self.gradebook.points(student, lesson)
+        earned = [each.earned for each in entered if each.earned is not None]
+        if earned:
+            words = f"an earlier grading gave {sum(earned):g} points, which were withdrawn"
+            result = replace(result, remarks=(words,))
+            # First the remark, so that it is not lost if this is the end.
+            pending = replace(result, reason=f"{where(student, lesson)}: {INTERRUPTED}")
+            save(self.course, Record(pending, submission, ""))
+            self.gradebook.withdraw(student, lesson)
+        for room in (self.course.autograded, self.course.feedback):
+            self._remove(room, student, lesson)
+        record = Record(result, submission, version)
+        if before != record and (result.outcome != MISSING or before or result.remarks):
+            save(self.course, record)
+        self.log.result(result, details)
 
-
-def _forget(course: Course, student: str, lesson: str) -> float | None:
-    """Remove what an earlier grading left, and return the points it had given."""
-    if _strange_name(student):
-        return None  # nbgrader never had it
-    for folder in (course.autograded, course.feedback):
-        if (folder / student / lesson).exists():
-            shutil.rmtree(folder / student / lesson)
-    return withdraw(course, student, lesson)
-
-
-def _obstacle(course: Course, student: str, lesson: str) -> str:
-    """Return why nbgrader cannot even try, or nothing."""
-    folder = course.submitted / student / lesson
-    where = _where(student, lesson)
-    if strange := _strange_name(student):
-        return f"{where}: the student's folder {strange}. Rename it, and grade again."
-    if lesson not in known_lessons(course):
-        close = difflib.get_close_matches(lesson, known_lessons(course), 1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        return f"{where}: the course has no lesson of this name.{hint} Rename the folder."
-    path = notebook_path(course, student, lesson)
-    if path.is_file():
-        return ""
-    others = sorted(p.name for p in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
-    if others:
-        return f"{where}: no {path.name}, but {', '.join(others)}. Rename it, and grade again."
-    return f"{where}: no {path.name} among the files handed in. Ask for it."
+    @staticmethod
+    def _remove(room: Path, student: str, lesson: str) -> None:
+        if (room / student / lesson).exists():
+            shutil.rmtree(room / student / lesson)
 
 
 def _strange_name(student: str) -> str:
@@ -239,33 +433,50 @@ def _strange_name(student: str) -> str:
         return "begins or ends with a space"
     if not student.isprintable():
         return "has characters in its name that cannot be printed"
+    if len(student) > NAME_LIMIT:
+        return f"has a name of more than {NAME_LIMIT} characters"
     return ""
-
-
-def _where(student: str, lesson: str) -> str:
-    return f"class/submitted/{student}/{lesson}"
 
 
 def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
+# --- The log -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Log:
+    """``class/grade.log``: what a run did, for whoever asks later."""
+
+    file: TextIO
+
+    def start(self, total: int, to_run: int, workers: int, warning: str | None) -> None:
+        """Write what is going to be done, and with what."""
+        now = time.strftime("%Y-%m-%d %H:%M:%S")
+        self._write(f"\n=== {now} autograder grade: {to_run} of {total} submissions to be run")
+        if to_run:
+            packages = ", ".join(f"{name} {version(name)}" for name in ("autograder", *PACKAGES))
+            self._write(f"    {workers} workers; Python {platform.python_version()}, {packages}")
+            self._write(f"    {warning or 'Student code is shut off by bubblewrap.'}")
+
+    def result(self, result: Result, details: str) -> None:
+        """Write what became of one submission."""
+        head = f"{time.strftime('%H:%M:%S')} {result.student} {result.lesson}: {result.outcome}"
+        first, *rest = details.splitlines() or [""]
+        self._write(f"{head} ({first})" if first and not rest else head)
+        for line in filter(None, (result.reason, *result.notices, *result.remarks)):
+            self._write(f"    {line}")
+        for line in [first, *rest] if rest else []:
+            self._write(f"      {line}")
+
+    def _write(self, line: str) -> None:
+        print(line, file=self.file, flush=True)
+
+
 @contextlib.contextmanager
-def _log(course: Course) -> Iterator:
-    """Open ``class/grade.log`` and give a function that writes what became of a submission."""
-    course.class_folder.mkdir(parents=True, exist_ok=True)
-    path: Path = course.class_folder / "grade.log"
+def _open_log(course: Course) -> Iterator[_Log]:
+    path = course.class_folder / "grade.log"
     with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-        print(f"\n=== {time.strftime('%Y-%m-%d %H:%M:%S')} autograder grade", file=file)
-
-        def write(result: Result, seconds: float, details: str) -> None:
-            head = f"{time.strftime('%H:%M:%S')} {result.student} {result.lesson}"
-            print(f"{head}: {result.outcome} ({seconds:.1f} s)", file=file)
-            for line in filter(None, (result.reason, *result.notices)):
-                print(f"    {line}", file=file)
-            for line in details.splitlines():
-                print(f"      {line}", file=file)
-            file.flush()
-
-        yield write
+        yield _Log(file)
         os.fsync(file.fileno())

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.results import GRADED, MISSING, NOT_GRADED, NOTICES, Result, write_whole
+from autograder.journal import write_whole
+from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES, Result
 
 COLUMNS = (
     "student",
@@ -74,7 +75,8 @@ def _row(result: Result) -> dict[str, str]:
                 for s in result.scores
             ),
         }
-    return row | {"notices": "; ".join(result.notices), "reason": result.reason}
+    notices = (*result.notices, *result.remarks)
+    return row | {"notices": "; ".join(notices), "reason": result.reason}
 
 
 # --- JSON --------------------------------------------------------------------------------------
@@ -97,6 +99,11 @@ def _plain(result: Result) -> dict[str, Any]:
             {"name": s.name, "points": s.points, "max_points": s.max_points, "manual": s.manual}
             for s in result.scores
         ],
+        "misconceptions": {
+            verdict.exercise: verdict.misconception
+            for verdict in result.verdicts
+            if verdict.misconception
+        },
         "groups": {
             verdict.exercise: [
                 {"group": part.title, "points": part.points, "max_points": part.max_points}
@@ -105,6 +112,7 @@ def _plain(result: Result) -> dict[str, Any]:
             for verdict in result.verdicts
         },
         "notices": list(result.notices),
+        "remarks": list(result.remarks),
         "reason": result.reason,
     }
 
@@ -126,7 +134,8 @@ def table(results: Sequence[Result]) -> str:
     lines.insert(1, "-" * max(map(len, lines)))
     reasons = [r for r in results if r.outcome == NOT_GRADED]
     lines += _list("Not graded:", [(r, r.reason) for r in reasons])
-    lines += _list("Notices:", [(r, notice) for r in results for notice in r.notices])
+    notices = [(r, words) for r in results for words in (*r.notices, *r.remarks)]
+    lines += _list("Notices:", notices)
     return "\n".join([*lines, "", summary(results)])
 
 
@@ -152,7 +161,7 @@ def _outcome(results: Sequence[Result]) -> str:
     """Return a student's worst outcome, and how many notices there are."""
     outcomes = {r.outcome for r in results}
     worst = next(o for o in (NOT_GRADED, MISSING, NOTICES, GRADED) if o in outcomes)
-    notices = sum(len(r.notices) for r in results)
+    notices = sum(len(r.notices) + len(r.remarks) for r in results)
     return f"{worst} ({notices})" if worst == NOTICES else worst
 
 

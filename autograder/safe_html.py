@@ -199,10 +199,13 @@ class _Renderer(IPythonRenderer):
 
 def _safe_math(element: ElementTree.Element) -> ElementTree.Element:
     """Rebuild a formula from what MathML needs, and escape its text."""
-    if element.tag not in MATH_TAGS:
-        raise ValueError(f"{element.tag} is not MathML")
+    tag = element.tag
     attributes = {k: v for k, v in element.attrib.items() if k in MATH_ATTRIBUTES}
-    made = ElementTree.Element(element.tag, attributes)
+    if tag == "menclose":  # a box, which not every browser draws; the page's style does
+        tag, attributes = "mrow", {"class": "box"}
+    if tag not in MATH_TAGS:
+        raise ValueError(f"{tag} is not MathML")
+    made = ElementTree.Element(tag, attributes)
     made.text = html.unescape(element.text or "")
     children = list(element)
     following = [*(child.tag for child in children[1:]), ""]

@@ -22,6 +22,12 @@ LESSON = "01_lse_gradient"
 NOTEBOOK = "lse_gradient.ipynb"
 EXERCISES = {name: load()[name] for name in ("lse", "attention_weights")}
 
+SETTINGS = """
+c.Limits.cell_seconds = 5
+c.Limits.call_seconds = 2
+c.Execute.timeout = 10
+"""
+
 TEXT = '''\
 # %% [markdown] name="challenge"
 # # A small lesson
@@ -31,7 +37,7 @@ TEXT = '''\
 # %% name="imports"
 import numpy as np
 
-from hopping import check
+from hopping import check, commit
 
 # %% nbgrader={"grade_id": "prediction", "solution": true}
 prediction = {"q1": ""}
@@ -40,7 +46,7 @@ prediction = {"q1": "b"}
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "commit_prediction", "grade": true, "points": 2}
-assert prediction["q1"], "Choose an answer first."
+commit(prediction, questions=1)
 
 
 # %% nbgrader={"grade_id": "lse", "solution": true}
@@ -87,10 +93,13 @@ check(attention_weights)
 
 
 def make_course(root: Path) -> Course:
-    """Build the course in a folder; its gradebook waits a second for others, its cells have ten."""
+    """Build the course in a folder; its gradebook waits a second for others, its cells have five.
+
+    Stock nbgrader's cells have ten.
+    """
     root.mkdir(parents=True)
     config = (ROOT / "nbgrader_config.py").read_text("utf-8").replace('"60"', '"1"')
-    (root / "nbgrader_config.py").write_text(f"{config}\nc.Execute.timeout = 10\n", "utf-8")
+    (root / "nbgrader_config.py").write_text(f"{config}\n{SETTINGS}", "utf-8")
     course = Course(root)
     path = root / "course" / "lessons" / f"{LESSON}.py"
     path.parent.mkdir(parents=True)

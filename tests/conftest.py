@@ -1,9 +1,13 @@
-"""What all tests share: a test that needs a browser says so when there is none."""
+"""What all tests share: no browser tests without a browser; one warm sandbox for all classes."""
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
+
+from autograder import pool, worker
 
 
 def pytest_collection_modifyitems(items):
@@ -16,3 +20,17 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def warm_worker():
+    """Give an executor with one worker, which keeps its sandbox from one test to the next."""
+    with ThreadPoolExecutor(1) as executor:
+        yield executor
+        executor.submit(worker._close_sandbox).result()
+
+
+@pytest.fixture
+def no_pool(warm_worker, monkeypatch):
+    """Let grading use the warm worker instead of starting processes of its own."""
+    monkeypatch.setattr(pool, "process_pool", lambda workers: nullcontext(warm_worker))

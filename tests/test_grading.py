@@ -7,10 +7,9 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import time
 from html.parser import HTMLParser
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -27,16 +26,19 @@ from classroom import (
     wrong,
 )
 
-from autograder import grading, results, safe_html, stock
+from autograder import grading, journal, pool, safe_html
 from autograder.command_line import main
 from autograder.course import CourseError
 from autograder.examiner import examine
 from autograder.exercises import load
 from autograder.feedback import visible, write_feedback
 from autograder.grading import grade_class
-from autograder.report import csv_text, points_text, table
-from autograder.results import GRADED, MISSING, NOT_GRADED, NOTICES, collect
+from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES
+from autograder.report import as_json, csv_text, points_text, table
+from autograder.results import collect
 from autograder.standalone import standalone
+
+pytestmark = pytest.mark.usefixtures("no_pool")
 
 ODD = "o'Brien, Zoë [2]"
 HOSTILE = """\
@@ -58,7 +60,7 @@ def course(template, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def graded(template, tmp_path_factory):
+def graded(template, tmp_path_factory, warm_worker):
     """Grade a class with every kind of submission once; tests only look at it."""
     course = copy_course(template, tmp_path_factory.mktemp("graded") / "course")
     hand_in(course, "ana", answered(course))
@@ -94,9 +96,7 @@ def graded(template, tmp_path_factory):
         course.submitted / "wrong-folder" / "01_lse_gradent",
     )
     (course.submitted / "absent").mkdir()
-    # With this variable set, as pytest does, a kernel would not see what is written to its stderr.
-    os.environ.pop("PYTEST_CURRENT_TEST", None)
-    found = grade_class(course)
+    found = grade_class(course, executor=warm_worker)
     return course, {(r.student, r.lesson): r for r in found}
 
 
@@ -120,11 +120,11 @@ def one(graded, student):
         ("noisy", GRADED, ""),
         (ODD, NOTICES, ""),
         ("loop", NOTICES, ""),
-        ("crash", NOT_GRADED, f"class/submitted/crash/{LESSON}/{NOTEBOOK}: Python ended"),
-        ("not-json", NOT_GRADED, f"class/submitted/not-json/{LESSON}/{NOTEBOOK}: not a notebook"),
-        ("no-notebook", NOT_GRADED, f"no {NOTEBOOK} among the files handed in"),
-        ("renamed", NOT_GRADED, f"no {NOTEBOOK}, but lse_gradient (1).ipynb. Rename it"),
-        ("twice", NOT_GRADED, "the cell 'lse' is there 2 times"),
+        ("crash", NOTICES, ""),
+        ("renamed", NOTICES, ""),
+        ("twice", NOTICES, ""),
+        ("not-json", NOT_GRADED, f"not-json/{LESSON}/{NOTEBOOK}: the file is a web page, not a"),
+        ("no-notebook", NOT_GRADED, f"no-notebook/{LESSON}: the file is not a notebook: line 1"),
         (" space", NOT_GRADED, "begins or ends with a space. Rename it"),
         ("absent", MISSING, f"class/submitted/absent/{LESSON}: nothing was handed in"),
         ("wrong-folder", MISSING, "nothing was handed in"),
@@ -169,19 +169,33 @@ def test_a_blank_notebook_is_a_true_zero_and_its_task_is_open(graded):
     assert [s.name for s in result.scores if s.points is None] == ["project"]
 
 
-def test_what_was_edited_or_deleted_is_put_back_and_said(graded):
-    result = one(graded, ODD)
-    assert result.points == one(graded, "ana").points
-    assert any("deleted: check_lse, exam_attention_weights" in n for n in result.notices)
-    assert any("edited: exam_lse" in n for n in result.notices)
+@pytest.mark.parametrize(
+    ("student", "notice"),
+    [
+        (ODD, "The cell exam_lse had been edited; the original is back."),
+        (ODD, "The cell check_lse was missing and has been put back."),
+        (ODD, "The cell exam_attention_weights was missing and has been put back."),
+        ("renamed", f"The file {NOTEBOOK} was handed in as lse_gradient (1).ipynb."),
+        ("twice", "The cell lse was there 2 times; all were run, in their order."),
+    ],
+)
+def test_damage_costs_nothing_and_is_said(graded, student, notice):
+    assert notice in one(graded, student).notices
+    assert one(graded, student).scores == one(graded, "ana").scores
 
 
-def test_an_endless_loop_costs_its_own_exercise(graded):
-    result = one(graded, "loop")
-    points = {s.name: s.points for s in result.scores}
-    assert points["lse"] == 0.0
-    assert points["attention_weights"] == 3.0
-    assert "stopped, because it ran too long: lse" in result.notices
+@pytest.mark.parametrize(
+    ("student", "lost", "notice"),
+    [
+        ("loop", "lse", "The cell lse ran for more than 5 s and was interrupted."),
+        ("crash", "attention_weights", "The cell attention_weights ended the Python process"),
+    ],
+)
+def test_a_loop_or_a_crash_costs_its_own_exercise_alone(graded, student, lost, notice):
+    points = {s.name: s.points for s in one(graded, student).scores}
+    right = {s.name: s.points for s in one(graded, "ana").scores}
+    assert points == {**right, lost: 0.0}
+    assert any(notice in words for words in one(graded, student).notices)
 
 
 # --- One result, shown in many ways ------------------------------------------------------------
@@ -212,7 +226,7 @@ def test_the_table_has_one_line_a_student_and_a_reason_for_each_that_is_not_grad
         if result.outcome == NOT_GRADED:
             assert any(result.reason in line for line in lines)
     assert lines[-1] == (
-        "15 submissions: 4 graded, 2 graded with notices, 7 not graded, 2 missing."
+        "15 submissions: 4 graded, 5 graded with notices, 4 not graded, 2 missing."
     )
 
 
@@ -224,37 +238,36 @@ def test_the_gradebook_agrees_and_opens_in_nbgraders_own_interface(graded):
             assert submissions[student]["autograded"]
             assert submissions[student]["score"] == pytest.approx(result.points)
             assert submissions[student]["needs_manual_grade"]
-    assert not submissions["crash"]["autograded"]
-    assert submissions["crash"]["score"] == 0
+    assert not submissions["not-json"]["autograded"]
+    assert submissions["not-json"]["score"] == 0
+
+
+def test_json_tells_all(graded):
+    course, found = graded
+    told = {
+        (each["student"], each["lesson"]): each for each in json.loads(as_json(collect(course)))
+    }
+    assert told.keys() == found.keys()
+    for key, result in found.items():
+        assert told[key]["outcome"] == result.outcome
+        assert told[key]["points"] == result.points
+        assert told[key]["notices"] == list(result.notices)
+    wrongs = {"lse": "no-max-subtraction", "attention_weights": "returns-a-list"}
+    assert told["bob", LESSON]["misconceptions"] == wrongs
 
 
 def test_grading_again_runs_nothing_and_changes_nothing(graded, monkeypatch):
     course, found = graded
 
-    def fail(course, student, lesson):
-        assert not found[student, lesson].graded
-        return found[student, lesson], ""
+    def fail(tasks, workers, executor):
+        assert list(tasks) == []
+        return iter(())
 
-    monkeypatch.setattr(grading, "grade_one", fail)
+    monkeypatch.setattr(grading, "answers", lambda *args: (x for x in fail(*args)))
+    before = {path: path.read_bytes() for path in course.class_folder.rglob("*.json")}
     again = grade_class(course)
     assert {(r.student, r.lesson): r for r in again} == found
-
-
-def test_stock_nbgrader_gives_the_same_scores(graded, course):
-    for student in ("ana", "bob"):
-        shutil.copytree(graded[0].submitted / student, course.submitted / student)
-    done = subprocess.run(
-        [sys.executable, "-m", "nbgrader", "autograde", LESSON],
-        cwd=course.root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    with course.open_gradebook() as gradebook:
-        for student in ("ana", "bob"):
-            score = gradebook.find_submission(LESSON, student).score
-            assert score == pytest.approx(one(graded, student).points)
+    assert {path: path.read_bytes() for path in course.class_folder.rglob("*.json")} == before
 
 
 def test_the_log_can_be_read(graded):
@@ -321,8 +334,9 @@ def test_pages_show_formulas_points_groups_and_hints(graded, pages):
             assert part.title in page
         assert verdict.message.splitlines()[-1].strip().removeprefix("hint: ") in page
     assert "very large and very small exponents: 0 of 0.75" in page
-    assert "could not be graded" in pages["crash"]
-    assert "Python ended while a cell ran" in pages["crash"]
+    assert "could not be graded" in pages["not-json"]
+    assert "the file is a web page, not a notebook" in pages["not-json"]
+    assert "ended the Python process" in pages["crash"]
 
 
 def test_pages_never_show_a_hidden_test_or_a_mark_scheme(pages):
@@ -362,9 +376,9 @@ def test_a_comment_and_points_given_by_hand_are_on_the_page_and_in_the_csv(grade
     assert "11.5 of 18 points" in page
 
 
-@pytest.mark.parametrize("lesson", sorted(p.name for p in (grading.Path("release")).glob("0*")))
+@pytest.mark.parametrize("lesson", sorted(p.name for p in (Path("release")).glob("0*")))
 def test_every_formula_of_the_lessons_becomes_mathml(lesson):
-    for path in (grading.Path("release") / lesson).glob("*.ipynb"):
+    for path in (Path("release") / lesson).glob("*.ipynb"):
         for part in nbformat.read(path, as_version=4).cells:
             if part.cell_type == "markdown":
                 renderer = safe_html._Renderer({})
@@ -393,7 +407,7 @@ def test_a_resubmission_that_cannot_be_graded_loses_its_score_but_not_what_a_per
 
     (result,) = grade_class(course, ["ana"])
     assert (result.outcome, result.points) == (NOT_GRADED, None)
-    assert result.notices == ("an earlier grading gave 8 points, which were withdrawn",)
+    assert result.remarks == ("an earlier grading gave 8 points, which were withdrawn",)
     (again,) = grade_class(course, ["ana"])
     assert again == result
     with course.open_gradebook() as gradebook:
@@ -408,7 +422,10 @@ def test_a_resubmission_that_cannot_be_graded_loses_its_score_but_not_what_a_per
     hand_in(course, "ana", answered(course))
     (result,) = grade_class(course, ["ana"])
     assert (result.outcome, result.points) == (NOTICES, 12.0)
-    assert "graded by hand before it was last run, look again: report" in result.notices
+    assert result.notices == ()
+    assert result.remarks == ("graded by hand before it was last run, look again: report",)
+    (path,) = write_feedback(course, [result])
+    assert "look again" not in path.read_text("utf-8")
 
 
 def test_a_submission_that_is_taken_away_is_missing(graded, tmp_path):
@@ -416,80 +433,31 @@ def test_a_submission_that_is_taken_away_is_missing(graded, tmp_path):
     shutil.rmtree(course.submitted / "ana")
     (result,) = grade_class(course, ["ana"])
     assert (result.outcome, result.points) == (MISSING, None)
-    assert result.notices == ("an earlier grading gave 8 points, which were withdrawn",)
-
-
-def test_a_run_that_was_killed_is_taken_up_again(course, monkeypatch):
-    hand_in(course, "ana", answered(course))
-
-    def kill(course, student, lesson):
-        raise SystemExit
-
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(grading, "grade_one", kill)
-        grade_class(course)
-    (result,) = collect(course)
-    assert result.outcome == NOT_GRADED
-    assert "interrupted" in result.reason
-    (result,) = grade_class(course)
-    assert points_text(result) == "8/18 + manual 10"
+    assert result.remarks == ("an earlier grading gave 8 points, which were withdrawn",)
 
 
 def test_a_bug_of_ours_stops_nobody_else(course, monkeypatch):
     hand_in(course, "ana", answered(course))
-    hand_in(course, "bob", answered(course))
+    hand_in(course, "bob", answered(course, report="surprise"))
 
-    def fail(course, student, lesson):
-        raise RuntimeError("surprise")
+    def fail_for_bob(request):
+        if b"surprise" in request.files[NOTEBOOK]:
+            raise RuntimeError("surprise")
+        return work(request)
 
-    monkeypatch.setattr(grading, "grade_one", fail)
-    found = grade_class(course)
-    assert [r.outcome for r in found] == [NOT_GRADED] * 2
-    assert all("RuntimeError: surprise" in r.reason for r in found)
+    work = pool.work
+    monkeypatch.setattr(pool, "work", fail_for_bob)
+    ana, bob = grade_class(course)
+    assert (ana.outcome, bob.outcome) == (GRADED, NOT_GRADED)
+    assert "RuntimeError: surprise" in bob.reason
     assert "Traceback" in (course.class_folder / "grade.log").read_text("utf-8")
-
-
-def test_hidden_cases_that_ran_out_of_time_are_no_zero(course):
-    nb = answered(course)
-    late = nbformat.v4.new_output("error", ename="CellTimeoutError", evalue="", traceback=[])
-    cell(nb, "exam_lse").outputs = [late]
-    path = hand_in(course, "ana", nb)
-    shutil.copytree(path.parent, course.autograded / "ana" / LESSON)
-    with pytest.raises(stock.NotGradable, match="exam_lse ran out of time"):
-        stock._read_result(course, "ana", LESSON, path, [])
+    monkeypatch.undo()
 
 
 # --- Bad input ---------------------------------------------------------------------------------
 
-NOTEBOOK_START = '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, '
 
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "not JSON (the file is empty)"),
-        (b"\xff\xfe{}", "byte 0 is no text"),
-        (b"\xef\xbb\xbf{}", "not JSON"),
-        (b"{", "not JSON (Expecting"),
-        (b"[]", "JSON, but not a notebook"),
-        (b'{"nbformat": "four"}', "JSON, but not a notebook"),
-        (b"[" * 100_000, "nested too deeply"),
-        (NOTEBOOK_START.encode() + b'"cells": [{"cell_type": "code"}]}', "a damaged notebook"),
-        (NOTEBOOK_START.encode() + b'"cells": 7}', "a damaged notebook"),
-        (b'{"nbformat": 99, "nbformat_minor": 0, "metadata": {}, "cells": []}', "damaged"),
-    ],
-)
-def test_a_file_that_is_no_notebook_is_named_with_its_reason(tmp_path, content, says):
-    path = tmp_path / NOTEBOOK
-    path.write_bytes(content)
-    with pytest.raises(stock.NotGradable) as found:
-        stock.read_submission(path, path.relative_to(tmp_path))
-    assert str(found.value).startswith(f"{NOTEBOOK}: ")
-    assert says in str(found.value)
-    assert "\n" not in str(found.value)
-
-
-def test_marks_of_another_nbgrader_and_lost_marks_are_explained(course):
+def test_marks_of_another_nbgrader_and_lost_marks_cost_nothing(graded, course):
     old = answered(course)
     for part in old.cells:
         if "nbgrader" in part.metadata:
@@ -499,10 +467,8 @@ def test_marks_of_another_nbgrader_and_lost_marks_are_explained(course):
     for part in bare.cells:
         part.metadata.pop("nbgrader", None)
     hand_in(course, "bare", bare)
-    bare, future = grade_class(course)
-    assert (bare.outcome, future.outcome) == (NOT_GRADED, NOT_GRADED)
-    assert "cells that grading needs are gone" in bare.reason
-    assert "marked by another version of nbgrader" in future.reason
+    for result in grade_class(course):
+        assert result.points == one(graded, "ana").points, result
 
 
 def command(course, *arguments):
@@ -549,30 +515,37 @@ def test_a_file_that_is_no_gradebook_is_one_line(course, capsys):
     ],
 )
 def test_a_disk_that_refuses_is_one_line(course, capsys, monkeypatch, number, says):
-    hand_in(course, "ana", answered(course))
+    path = hand_in(course, "ana", answered(course))
 
     def refuse(source, target):
         raise OSError(number, os.strerror(number), str(target))
 
-    monkeypatch.setattr(results.os, "replace", refuse)
+    monkeypatch.setattr(journal.os, "replace", refuse)
     assert command(course, "grade") == 2
     error = last_error(capsys)
-    assert error.startswith(f"autograder: {course.class_folder / 'results'}")
+    assert error.startswith(f"autograder: {course.class_folder}")
     assert says in error
-    assert not [p for p in (course.class_folder / "results").rglob("*") if p.is_file()]
+    assert list(course.class_folder.rglob("*.json")) == []
+    assert list(course.class_folder.rglob("*.ipynb")) == [path]
 
 
-def test_a_disk_that_fills_up_while_one_is_graded_is_that_ones_reason(course, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_that_ones_reason(course):
     hand_in(course, "ana", answered(course))
+    hand_in(course, "bob", answered(course))
+    course.autograded.mkdir()
+    (course.autograded / "ana").write_text("in the way")
+    ana, bob = grade_class(course)
+    assert (ana.outcome, bob.outcome) == (NOT_GRADED, GRADED)
+    assert str(course.autograded / "ana") in ana.reason
 
-    def fill(course, student, lesson, path):
-        raise stock.NotGradable(
-            stock._explain(course, path, OSError(errno.ENOSPC, "No space left", "/x/y"))
-        )
 
-    monkeypatch.setattr(stock, "_run", fill)
+def test_a_link_to_a_file_elsewhere_is_not_followed(course):
+    path = hand_in(course, "ana", answered(course))
+    path.unlink()
+    path.symlink_to(course.source / LESSON / NOTEBOOK)
     (result,) = grade_class(course)
-    assert result.reason.startswith("/x/y: there is no space left on its disk")
+    assert result.outcome == NOT_GRADED
+    assert "a link to a file elsewhere" in result.reason
 
 
 def test_a_lesson_whose_source_is_damaged_is_refused_and_says_so(course):
