@@ -53,8 +53,8 @@ def judge_exam(exercise: Exercise, outcomes: Sequence[Outcome]) -> Verdict:
     hint; it shows no hidden input and no expected value.
     """
     rights, wrongs = _exam_key(exercise.name)
-    how = (exercise.tolerance, exercise.any_order)
-    faults = [find_fault(o, right, *how) for o, right in zip(outcomes, rights, strict=True)]
+    tolerance = exercise.tolerance
+    faults = [find_fault(o, right, tolerance) for o, right in zip(outcomes, rights, strict=True)]
     parts, lines, start = [], [], 0
     for group in exercise.groups:
         found = [fault for fault in faults[start : start + len(group.cases)] if fault]
@@ -65,7 +65,7 @@ def judge_exam(exercise: Exercise, outcomes: Sequence[Outcome]) -> Verdict:
     passed = not any(faults)
     points = exercise.points if passed else round(sum(part.points for part in parts), 6)
     head = f"{exercise.name}: {points:g} of {exercise.points:g} points."
-    wrong = None if passed else recognise(outcomes, faults, wrongs, *how)
+    wrong = None if passed else recognise(outcomes, faults, wrongs, tolerance)
     hint = [f"  hint: {wrong.hint}"] if wrong else []
     return Verdict(
         exercise.name,

@@ -76,8 +76,6 @@ class Exercise:
     tolerance : float or tuple of float
         Absolute and relative tolerance of every comparison; for whole numbers absolute only. A
         tuple gives each part of a tuple answer its own.
-    any_order : bool
-        Whether the rows of an answer may come in any order.
     """
 
     name: str
@@ -91,7 +89,6 @@ class Exercise:
     alternatives: tuple[Alternative, ...]
     properties: tuple[str, ...] = ()
     tolerance: Tolerance = 1e-9
-    any_order: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a declaration whose weights, names or slugs cannot be right."""

@@ -37,7 +37,7 @@ def stored_examples(exercise: Exercise, previous: dict[str, Any] | None = None) 
                 "outcomes": {
                     example.name: _as_json(outcome)
                     for example, outcome in zip(examples, outcomes, strict=True)
-                    if not same(outcome, right(example), exercise.tolerance, exercise.any_order)
+                    if not same(outcome, right(example), exercise.tolerance)
                 },
             }
         )
@@ -46,7 +46,6 @@ def stored_examples(exercise: Exercise, previous: dict[str, Any] | None = None) 
         "lesson": exercise.lesson,
         "expects": exercise.expects,
         "tolerance": exercise.tolerance,
-        **({"any_order": True} if exercise.any_order else {}),
         "properties": list(exercise.properties),
         "examples": [
             {

@@ -35,7 +35,6 @@ class Stored:
     lesson: str
     expects: str
     tolerance: Tolerance
-    any_order: bool
     properties: tuple[str, ...]
     examples: tuple[Example, ...]
     wrongs: tuple[Wrong, ...]
@@ -143,7 +142,6 @@ def from_json(data: dict[str, Any]) -> Stored:
         data["lesson"],
         data["expects"],
         tuple(tolerance) if isinstance(tolerance, list) else tolerance,
-        data.get("any_order", False),
         tuple(data["properties"]),
         examples,
         wrongs,
@@ -166,8 +164,7 @@ def judge_check(stored: Stored, function: Callable[..., Any]) -> Verdict:
     cases = [Case(e.name, e.inputs) for e in stored.examples]
     outcomes = observe_all(function, cases)
     rights = [e.right for e in stored.examples]
-    how = (stored.tolerance, stored.any_order)
-    faults = [find_fault(o, r, *how) for o, r in zip(outcomes, rights, strict=True)]
+    faults = [find_fault(o, r, stored.tolerance) for o, r in zip(outcomes, rights, strict=True)]
     first = next((i for i, fault in enumerate(faults) if fault), None)
     if first is None:
         failed = _failed_property(stored, function, (*stored.examples, *_draws(stored)))
@@ -178,7 +175,7 @@ def judge_check(stored: Stored, function: Callable[..., Any]) -> Verdict:
         message = describe(stored.name, example, fault, sentence)
         return Verdict(stored.name, False, message)
     example, fault = stored.examples[first], faults[first]
-    wrong = recognise(outcomes, faults, stored.wrongs, *how)
+    wrong = recognise(outcomes, faults, stored.wrongs, stored.tolerance)
     expected = stored.expects
     if fault.layer == "value" and wrong is None:
         failed = _failed_property(stored, function, [example])

@@ -43,9 +43,7 @@ class Fault:
     words: str
 
 
-def find_fault(
-    outcome: Outcome, right: Any, tolerance: Tolerance, any_order: bool = False
-) -> Fault | None:
+def find_fault(outcome: Outcome, right: Any, tolerance: Tolerance) -> Fault | None:
     """Return the first fault of one call, or None.
 
     The layers, in order: not attempted (in which function), raised, type, shape, not finite,
@@ -60,8 +58,6 @@ def find_fault(
     tolerance : float or tuple of float
         Used as both absolute and relative tolerance, for whole numbers as an absolute one. Of a
         tuple each part of the answer has its own.
-    any_order : bool
-        Whether the rows of an answer may come in any order.
     """
     if outcome.raised == "NotImplementedError":
         return Fault("not attempted", outcome.raised_in)
@@ -69,20 +65,17 @@ def find_fault(
         return Fault("raised", f"{outcome.detail}: does a loop never end?")
     if outcome.raised:
         return Fault("raised", f"{outcome.raised}: {outcome.detail}".rstrip(": "))
-    fault = _value_fault(outcome.value, outcome.kind, right, tolerance, any_order)
+    fault = _value_fault(outcome.value, outcome.kind, right, tolerance)
     return fault or _side_effect(outcome)
 
 
-def same(outcome: Outcome, other: Outcome, tolerance: Tolerance, any_order: bool = False) -> bool:
+def same(outcome: Outcome, other: Outcome, tolerance: Tolerance) -> bool:
     """Whether two outcomes are alike to the tolerance: nan matches nan, an error its like."""
-    left, right = outcome.value, other.value
-    if any_order:
-        left, right = _in_order(left), _in_order(right)
     return (
         (outcome.raised, outcome.changed) == (other.raised, other.changed)
         and outcome.repeats == other.repeats
         and _container(outcome) == _container(other)
-        and _alike(left, right, tolerance)
+        and _alike(outcome.value, other.value, tolerance)
     )
 
 
@@ -91,7 +84,6 @@ def recognise(
     faults: Sequence[Fault | None],
     wrongs: Sequence[Wrong],
     tolerance: Tolerance,
-    any_order: bool = False,
 ) -> Wrong | None:
     """Return the known wrong answer that behaves as these outcomes do, or None.
 
@@ -101,7 +93,7 @@ def recognise(
     best, most = None, 0
     for wrong in wrongs:
         pairs = zip(outcomes, wrong.outcomes, strict=True)
-        agree = [same(o, w, tolerance, any_order) for o, w in pairs]
+        agree = [same(o, w, tolerance) for o, w in pairs]
         excused = [fault is not None and fault.layer == "not finite" for fault in faults]
         if not all(a or e for a, e in zip(agree, excused, strict=True)):
             continue
@@ -144,15 +136,13 @@ def _container(outcome: Outcome) -> str:
     return outcome.kind if outcome.kind in ("list", "tuple", "NoneType") else ""
 
 
-def _value_fault(
-    value: Any, kind: str, right: Any, tolerance: Tolerance, any_order: bool
-) -> Fault | None:
+def _value_fault(value: Any, kind: str, right: Any, tolerance: Tolerance) -> Fault | None:
     if isinstance(right, tuple):
         if not isinstance(value, tuple) or len(value) != len(right):
             return Fault("type", f"{_named(kind)}; promised is a tuple of {len(right)} values")
         parts = zip(value, right, _for_each_part(tolerance, len(right)), strict=True)
         for number, (v, r, t) in enumerate(parts, start=1):
-            fault = _value_fault(v, type(v).__name__, r, t, any_order)
+            fault = _value_fault(v, type(v).__name__, r, t)
             if fault:
                 return Fault(fault.layer, f"{fault.words} (value {number} of {show(value)})")
         return None
@@ -175,9 +165,8 @@ def _value_fault(
         return Fault("shape", f"an array of shape {given.shape}; promised is {wanted}")
     if not np.all(np.isfinite(given)) and np.all(np.isfinite(target)):
         return Fault("not finite", show(value))
-    pair = (_in_order(given), _in_order(target)) if any_order else (given, target)
-    if not _close(*pair, tolerance):
-        words = _near_miss(given, *pair)
+    if not _close(given, target, tolerance):
+        words = _near_miss(given, target)
         if given.dtype in (np.float16, np.float32):
             words += f" as {given.dtype}, which keeps too few digits: compute in float64"
         elif given.dtype.kind in "iu" and target.dtype.kind == "f":
@@ -186,11 +175,11 @@ def _value_fault(
     return None
 
 
-def _near_miss(shown: np.ndarray, given: np.ndarray, target: np.ndarray) -> str:
+def _near_miss(given: np.ndarray, target: np.ndarray) -> str:
     """Show what came back; when it is nearly right, with enough digits and how far it is off."""
     if given.dtype.kind == "f" and np.allclose(given, target, rtol=1e-3, atol=1e-3):
-        return f"{show(shown, 12)}, off by {np.abs(given - target).max():.0e}: {NEARLY}"
-    return show(shown)
+        return f"{show(given, 12)}, off by {np.abs(given - target).max():.0e}: {NEARLY}"
+    return show(given)
 
 
 def _exact_fault(
@@ -245,15 +234,6 @@ def _for_each_part(tolerance: Tolerance, parts: int) -> tuple[float, ...]:
     if isinstance(tolerance, tuple):
         return tolerance if len(tolerance) == parts else tolerance[:1] * parts
     return (tolerance,) * parts
-
-
-def _in_order(value: Any) -> Any:
-    """Return the rows of a matrix in an order that does not depend on how they came."""
-    if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype.kind not in "iuf":
-        return value
-    # By their place along a slanted direction: two rows that differ by more than rounding do not
-    # tie there, as they may in a coordinate.
-    return value[np.argsort(value @ np.exp(-np.arange(value.shape[1])), kind="stable")]
 
 
 def _alike(left: Any, right: Any, tolerance: Tolerance) -> bool:
