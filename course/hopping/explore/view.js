@@ -394,7 +394,8 @@ function paintGrid(context, panel, mark, view, g, cache) {
   labelContours(context, grid, cache.lines, place, g, taken);
 }
 
-// One label a level where it fits: away from the edges and from what is taken, [x, y, radius].
+// One label a level where it fits: away from the edges and from what is taken, [x, y, radius],
+// and as level as possible, because "0.8" upright is easily read as "8.0".
 function labelContours(context, grid, levels, place, g, taken) {
   context.fillStyle = "#222";
   context.textAlign = "center";
@@ -402,27 +403,29 @@ function labelContours(context, grid, levels, place, g, taken) {
   levels.forEach((lines, k) => {
     const text = grid.texts[k];
     const need = context.measureText(text).width;
+    const inset = need / 2 + 4;
     const longest = lines.reduce((best, line) => (line.length > best.length ? line : best), []);
     if (longest.length < 8) return;
-    for (const part of [0.5, 0.3, 0.7, 0.4, 0.6, 0.2, 0.8, 0.1, 0.9]) {
+    let best = null;
+    for (let part = 0.1; part < 0.95; part += 0.1) {
       const middle = Math.floor(part * (longest.length - 1));
       const [x, y] = place(longest[middle]);
-      const before = place(longest[Math.max(middle - 3, 0)]);
-      const after = place(longest[Math.min(middle + 3, longest.length - 1)]);
-      let angle = Math.atan2(after[1] - before[1], after[0] - before[0]);
-      if (Math.abs(angle) > Math.PI / 2) angle += Math.PI;
-      const inset = need / 2 + 4;
       if (x < g.left + inset || x > g.left + g.across - inset) continue;
       if (y < g.top + inset || y > g.top + g.down - inset) continue;
       if (taken.some(([a, b, r]) => Math.hypot(a - x, b - y) < need / 2 + r)) continue;
-      taken.push([x, y, need / 2 + 10]);
-      context.save();
-      context.translate(x, y);
-      context.rotate(angle);
-      haloText(context, text, 0, 0);
-      context.restore();
-      return;
+      const before = place(longest[Math.max(middle - 3, 0)]);
+      const after = place(longest[Math.min(middle + 3, longest.length - 1)]);
+      let angle = Math.atan2(after[1] - before[1], after[0] - before[0]);
+      if (Math.abs(angle) > Math.PI / 2) angle -= Math.sign(angle) * Math.PI;
+      if (!best || Math.abs(angle) < Math.abs(best.angle)) best = { x, y, angle };
     }
+    if (!best) return;
+    taken.push([best.x, best.y, need / 2 + 10]);
+    context.save();
+    context.translate(best.x, best.y);
+    context.rotate(best.angle);
+    haloText(context, text, 0, 0);
+    context.restore();
   });
 }
 
