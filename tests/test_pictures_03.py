@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
+from hopping import draw
 from hopping.explore import hop_and_majoriser
 
+CENTRES = np.array([[1, 0.5], [-0.5, 1.25], [0.25, -1]])
 FIRST_PLACES = [(-1.0, -0.25), (2.0, -2.0), (0.75, -0.5)]
 
 
@@ -84,7 +86,7 @@ def test_its_controls_have_the_ranges_that_the_lesson_speaks_of(picture):
 def test_the_landing_is_the_lowest_point_of_a_majoriser(picture, beta, query):
     _, along, _ = put(picture, query, beta=beta, eta=1.0)
     Q = line(along, "majoriser Q")
-    xi, Y = np.array(query), np.array([[1, 0.5], [-0.5, 1.25], [0.25, -1]])
+    xi, Y = np.array(query), CENTRES
     g = energy_grad(xi, Y, beta)
     start, unit = energy(xi, Y, beta), g @ g / 2
     heights = [(energy(xi - eta * g, Y, beta) - start) / unit for eta in Q[:, 0]]
@@ -108,7 +110,8 @@ def test_steps_go_wrong_above_two_only_and_the_zone_is_marked(picture):
     raised = {}
     for eta, beta, query in itertools.product((0.5, 2.0, 2.5, 3.0), (0.25, 4, 16), FIRST_PLACES):
         above, along, _ = put(picture, query, beta=beta, eta=eta)
-        raised.setdefault(eta, []).append("E rises" in labels(above))
+        raised.setdefault(eta, []).append("one step: E rises" in labels(above))
+        assert ("one step" in labels(above)) != raised[eta][-1]
         assert ("raises E" in picture.words) == raised[eta][-1]
         assert ("promises nothing" in picture.words) == (eta > 2)
         (zone,) = [mark for mark in along if mark["kind"] == "band"]
@@ -122,10 +125,54 @@ def test_steps_go_wrong_above_two_only_and_the_zone_is_marked(picture):
 def test_a_query_at_rest_is_told_so(picture):
     valley = np.array([0.0, 0.0])
     for _ in range(500):
-        valley = cccp_step(valley, np.array([[1, 0.5], [-0.5, 1.25], [0.25, -1]]), 4.0)
+        valley = cccp_step(valley, CENTRES, 4.0)
     panels = put(picture, valley, beta=4.0, eta=1.0)
     assert any("at rest" in note for note in notes(panels))
     assert picture.figure().words
+
+
+def test_every_hollow_point_is_named(picture):
+    for panel in put(picture, FIRST_PLACES[0], beta=4.0, eta=0.5):
+        (step,) = [mark for mark in panel if mark["kind"] == "points" and any(mark["hollow"])]
+        assert step["label"] == "one step"
+
+
+def settled(start, beta):
+    """Return where hops among the three centres of the lesson end."""
+    for _ in range(2000):
+        start = cccp_step(start, CENTRES, beta)
+    return start
+
+
+@pytest.mark.parametrize(("beta", "valleys"), [(1.0, 1), (2.0, 2), (4.0, 3)])
+def test_valleys_that_the_lesson_counts(beta, valleys):
+    ends = [settled(centre, beta) for centre in CENTRES]
+    assert len(np.unique(np.round(ends, 3), axis=0)) == valleys
+
+
+def test_the_shallow_valley_has_no_contour_of_its_own(picture):
+    low = settled(CENTRES[2], 2.0)
+    np.testing.assert_allclose(low, [0.37, -0.69], atol=5e-3)
+    np.testing.assert_allclose(settled(CENTRES[0], 2.0), settled(CENTRES[1], 2.0), atol=1e-6)
+    # Past a rim this low the way leads down to the other valley, and no contour is between them.
+    way = np.linspace(low, settled(CENTRES[1], 2.0), 400)
+    heights = [energy(at, CENTRES, 2.0) for at in way]
+    grid = np.linspace(-2, 2, 41)
+    levels = draw.contour_levels(
+        np.array([[energy(np.array([x, y]), CENTRES, 2.0) for x in grid] for y in grid])
+    )
+    assert not any(heights[0] < level < max(heights) for level in levels)
+
+
+def test_falls_that_the_lesson_says():
+    def units(*query):
+        g = energy_grad(np.array(query), CENTRES, 4.0)
+        fall = energy(np.array(query), CENTRES, 4.0) - energy(query - g, CENTRES, 4.0)
+        return fall / (g @ g / 2)
+
+    assert units(0.6, -0.3) == pytest.approx(3.7, abs=0.05)
+    for corner in itertools.product((-2.0, 2.0), (-2.0, 2.0)):
+        assert units(*corner) == pytest.approx(1, abs=2e-3)
 
 
 def unwritten(xi, Y, beta):

@@ -103,7 +103,8 @@ def hop_and_majoriser(
             walk = steps()
             rises = height(walk[1]) > start()
             yield Path(walk, "query", label=f"{STEPS} steps of size η", dots=True)
-            yield Points(walk[1], "query", label="E rises" if rises else "", hollow=[True])
+            said = "one step: E rises" if rises else "one step"
+            yield Points(walk[1], "query", label=said, hollow=[True])
 
         def majoriser() -> Iterator[Mark]:
             arrow = hop()
@@ -117,8 +118,8 @@ def hop_and_majoriser(
             arrow = hop()
             values = (energy, xi, arrow, Y, beta, start())
             yield Curve(_along, values, "landing", "energy E", name="energy")
-            yield Points([eta, counted(xi + eta * arrow)], "query", hollow=[True])
-            yield Points([1.0, counted(xi + arrow)], "landing")
+            yield Points([eta, counted(xi + eta * arrow)], "query", "one step", hollow=[True])
+            yield Points([1.0, counted(xi + arrow)], "landing", "landing")
 
         def log_of_hops() -> Iterator[Mark]:
             log = [counted(at) for at in hops()]
@@ -127,7 +128,7 @@ def hop_and_majoriser(
         def log_of_steps() -> Iterator[Mark]:
             log = np.column_stack([range(STEPS + 1), [counted(at) for at in steps()]])
             yield Path(log, "query", "steps of size η", dots=True)
-            yield Points(log[1], "query", hollow=[True])
+            yield Points(log[1], "query", "one step", hollow=[True])
 
         def hop_words() -> str:
             return (
