@@ -36,15 +36,16 @@ def triangle(energy=energy, posterior=posterior):
         energy,
         posterior,
         TRIANGLE,
-        1.85,
+        1.7,
         beta_range=(1.7, 2.1),
         step=0.005,
         heights=(-0.003, 0.003),
+        push=0.02,
     )
 
 
 def unequal():
-    return valleys(energy, posterior, UNEQUAL, 2.0, beta_range=(0.5, 16), heights=(-0.2, 0.2))
+    return valleys(energy, posterior, UNEQUAL, 1.0, beta_range=(0.5, 16), heights=(-0.2, 0.2))
 
 
 def shadow():
@@ -140,20 +141,43 @@ def test_two_centres_at_the_ends_of_all_controls(beta, r, c):
 def test_equal_centres_split_at_the_mark(r, split):
     picture = pair()
     picture.controls["r"].value = r
+    picture.controls["beta"].value = 1.05 * float(split)
     assert f"1/r² = {split}" in labels(picture, 2)
     assert f"split at {split}" in labels(picture, 2)
-    assert f"1 valley up to β = {split}, then 2." in picture.words
+    assert f"it changed at {split} to 2." in picture.words
 
 
 def test_moving_two_centres_aside_delays_their_split():
     picture = pair()
     picture.controls["r"].value, splits = 0.5, []
+    picture.controls["beta"].value = 2.0 ** picture.controls["beta"].max
     for c in (0.0, 0.1, 0.2, 0.3):
         picture.controls["c"].value = c
-        splits.append(float(re.search(r"up to β = ([\d.]+),", picture.words)[1]))
+        splits.append(float(re.search(r"changed at ([\d.]+) to 2", picture.words)[1]))
     assert splits == sorted(set(splits))
-    picture.controls["c"].value = 0.5
-    assert "1 valley at every β" in picture.words
+    # The split of c = 0.35 lies beyond the picture, which must not call that never.
+    picture.controls["c"].value = 0.35
+    assert valley_census(np.array([[-0.15], [0.85]]), [28.5, 29.2]).tolist() == [1, 2]
+    assert "did not change" in picture.words
+    assert "beyond β = 20.75 is not shown" in picture.words
+
+
+@pytest.mark.parametrize("make", ["pair", "triangle", "unequal", "shadow"])
+def test_what_lies_beyond_the_present_beta_is_left_to_predict(make):
+    picture = {"pair": pair, "triangle": triangle, "unequal": unequal, "shadow": shadow}[make]()
+    beta = picture.controls["beta"].value
+    panel = picture._resolved.panels[2]
+    for mark in panel.marks:
+        if isinstance(mark, Path):
+            assert np.max(np.atleast_2d(mark.at)[:, 0]) <= beta * (1 + 1e-9)
+    assert "changed" not in picture.words
+    assert not any(label.startswith("split") for label in labels(picture, 2))
+
+
+def test_a_place_that_is_0_is_called_0():
+    picture = pair()
+    picture.controls["beta"].value = 1.0  # flat, so the search ends a little aside
+    assert "1 valley, at 0.00." in picture.words
 
 
 def test_bumps_add_up_to_the_exponential_of_the_energy():
@@ -175,20 +199,36 @@ def test_a_triangle_shows_one_four_and_three_valleys():
         picture.controls["beta"].value = beta
         counts.append(stars(picture)[0])
     assert counts == [1, 4, 4, 4, 3]
-    assert "1 valley up to β = 1.83, 4 up to β = 2, then 3." in picture.words
+    assert "it changed at 1.83 to 4, at 2 to 3." in picture.words
     assert notes(picture) == []
 
 
 def test_the_ridge_around_the_middle_fits_the_cut():
     picture = triangle()
+    picture.controls["beta"].value = 1.85
     grid = next(m.values for m in picture._resolved.panels[1].marks if hasattr(m, "values"))
     assert stars(picture)[1] == 2
     between = grid[len(grid) // 2 : int(0.7 * len(grid))]
     assert 0.3 < between.max() < 3  # thousandths
 
 
+def test_the_fourth_valley_is_lost_within_a_small_push():
+    picture = triangle()
+    picture.controls["beta"].value = 1.9
+    push = picture.controls["push"]
+    counts = {}
+    for steps in (7, 8, -33, -34):
+        push.value = steps * push.step
+        counts[steps] = stars(picture)[0]
+    assert push.step == 0.0005
+    assert counts == {7: 4, 8: 3, -33: 4, -34: 2}
+    push.value = 0.0035
+    assert "y₁ at (1.0035, 0)" in picture.words
+
+
 def test_unequal_centres_split_at_the_second_mark():
     picture = unequal()
+    picture.controls["beta"].value = 3.0
     assert {"1/r² = 1.561", "split at 2.809"} <= set(labels(picture, 2))
     for beta, count in ((0.5, 1), (2.0, 1), (4.0, 2), (16.0, 2)):
         picture.controls["beta"].value = beta
@@ -201,9 +241,12 @@ def test_a_centre_leaves_the_shadow_when_it_is_moved():
     for beta in (0.5, 1024):
         picture.controls["beta"].value = beta
         assert stars(picture)[0] == 1
-    assert "1 valley at every β from 0.50 to 1024." in picture.words
+    assert "From β = 0.50 up to here their number did not change." in picture.words
+    assert "y₁·y₁ = 1, y₁·y₂ = 1.5" in picture.words
     picture.move(tokens=[[1.0, -0.75], [1.5, 0.5]])
     assert stars(picture)[0] == 2
+    assert "y₁ at (1, −0.75)" in picture.words
+    assert "y₁·y₁ = 1.5625, y₁·y₂ = 1.125" in picture.words
     picture.move(tokens=[[1.5, 0.5], [1.5, 0.5]])  # one on the other
     assert stars(picture)[0] == 1
     assert notes(picture) == []

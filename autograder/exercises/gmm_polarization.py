@@ -64,15 +64,20 @@ ENERGY = Exercise(
     name="energy",
     lesson=LESSON,
     points=3.0,
-    expects="one number in score units, never below -R^2/2 - ln(n)/beta, R the longest token",
+    expects="one number, in units of a score",
     reference=ref.energy,
     examples=PUBLIC,
     groups=landscape_groups(2101),
-    properties=("stays_above_the_floor", "falls_with_doubled_tokens"),
+    properties=(
+        "is_minus_log_n_at_zero",
+        "is_half_a_square_on_one_centre",
+        "stays_above_the_floor",
+        "falls_with_doubled_tokens",
+    ),
     misconceptions=(
         Misconception(
             "plus-lse",
-            "Overlap with a token should lower the energy.",
+            "A query that agrees with a centre should lie low: which sign has lse?",
             lambda xi, Y, beta: _half_square(xi) + lesson_1.lse(xi, Y, beta),
         ),
         Misconception(
@@ -87,17 +92,17 @@ ENERGY = Exercise(
         ),
         Misconception(
             "bowl-times-beta",
-            "The bowl has Hessian I at every beta.",
+            "The bowl has the same shape at every beta.",
             lambda xi, Y, beta: beta * _half_square(xi) - lesson_1.lse(xi, Y, beta),
         ),
         Misconception(
             "norm-not-squared",
-            "Quadratic bowl.",
+            "The bowl is half the square of xi's length.",
             lambda xi, Y, beta: np.linalg.norm(xi) / 2 - lesson_1.lse(xi, Y, beta),
         ),
         Misconception(
             "no-1-over-beta",
-            "See lse.",
+            "Units: lse is 1/beta times a logarithm.",
             lambda xi, Y, beta: _half_square(xi) - logsumexp(beta * (Y @ xi)),
         ),
         Misconception("overflow", "Large beta gives -inf: which exp overflowed?", _energy_naive),
@@ -123,8 +128,8 @@ def _without_xi(cases):
 
 def _log_weights_by_loop(Y, beta):
     logs = np.empty(len(Y))
-    for token, row in enumerate(Y):
-        logs[token] = beta / 2 * sum(float(x) * float(x) for x in row)
+    for place, row in enumerate(Y):
+        logs[place] = beta / 2 * sum(float(x) * float(x) for x in row)
     return logs
 
 
@@ -132,7 +137,7 @@ LOG_WEIGHTS = Exercise(
     name="log_mixture_weights",
     lesson=LESSON,
     points=3.0,
-    expects="an array with one log weight per token, larger for longer tokens, not normalised",
+    expects="an array with the natural logarithm of one weight for each centre",
     reference=ref.log_mixture_weights,
     examples=_without_xi(PUBLIC),
     groups=(
@@ -149,22 +154,22 @@ LOG_WEIGHTS = Exercise(
     misconceptions=(
         Misconception(
             "pi-not-log-pi",
-            "exp(700) is the limit; stay in logs.",
+            "These are the weights: return their logarithms. exp overflows above 709.",
             lambda Y, beta: np.exp(ref.log_mixture_weights(Y, beta)),
         ),
         Misconception(
             "half-missing",
-            "Complete the square once more.",
+            "Which factor has the last square of the polarisation?",
             lambda Y, beta: 2 * ref.log_mixture_weights(Y, beta),
         ),
         Misconception(
             "beta-missing",
-            "pi depends on beta.",
+            "A bump's weight pi depends on beta.",
             lambda Y, beta: ref.log_mixture_weights(Y, 1.0),
         ),
         Misconception(
             "norm-not-squared",
-            "Check dimensions against beta*||xi-y||^2/2.",
+            "The squared length is asked, without a square root.",
             lambda Y, beta: beta * np.linalg.norm(Y, axis=1) / 2,
         ),
         Misconception(
@@ -175,14 +180,19 @@ LOG_WEIGHTS = Exercise(
             ),
         ),
         Misconception(
-            "sum-over-tokens",
-            "One number per token.",
+            "sum-over-centres",
+            "One number for each centre: sum over its coordinates.",
             lambda Y, beta: beta * (Y**2).sum(axis=0) / 2,
         ),
         Misconception(
             "minus-sign",
-            "Longer tokens weigh more.",
+            "Longer centres weigh more.",
             lambda Y, beta: -ref.log_mixture_weights(Y, beta),
+        ),
+        Misconception(
+            "overflow",
+            "The logarithm of exp(x) is x: leave out both, and nothing overflows.",
+            lambda Y, beta: np.log(np.exp(ref.log_mixture_weights(Y, beta))),
         ),
     ),
     alternatives=(
@@ -190,7 +200,7 @@ LOG_WEIGHTS = Exercise(
         Alternative("einsum", lambda Y, beta: 0.5 * beta * np.einsum("td,td->t", Y, Y)),
         Alternative("norm", lambda Y, beta: beta * np.linalg.norm(Y, axis=1) ** 2 / 2),
         Alternative("gram-diagonal", lambda Y, beta: beta / 2 * (Y @ Y.T).diagonal()),
-        Alternative("scaled-tokens", lambda Y, beta: ((Y * np.sqrt(beta / 2)) ** 2).sum(axis=1)),
+        Alternative("scaled-centres", lambda Y, beta: ((Y * np.sqrt(beta / 2)) ** 2).sum(axis=1)),
         Alternative("callable-object", CalledObject(_log_weights_by_loop)),
         Alternative("prints-and-warns", noisy(ref.log_mixture_weights)),
     ),
@@ -222,6 +232,20 @@ def _gmm_overflowing(xi, Y, beta):
     return -np.log((pi * np.exp(-beta * _squares(xi, Y) / 2)).sum()) / beta
 
 
+def _gmm_without_shift(xi, Y, beta):
+    return -np.log(np.exp(_log_bumps(xi, Y, beta)).sum()) / beta
+
+
+def _log_bumps_of_distance(xi, Y, beta):
+    """Forget to square the distance."""
+    return ref.log_mixture_weights(Y, beta) - beta * np.linalg.norm(xi - Y, axis=1) / 2
+
+
+def _log_bumps_of_length(xi, Y, beta):
+    """Forget to square the centre's length."""
+    return beta * (np.linalg.norm(Y, axis=1) - _squares(xi, Y)) / 2
+
+
 def _gmm_with_normaliser(xi, Y, beta):
     volume = len(xi) / 2 * np.log(beta / (2 * np.pi))
     return -(logsumexp(_log_bumps(xi, Y, beta)) + volume) / beta
@@ -250,15 +274,20 @@ ENERGY_GMM = Exercise(
     name="energy_gmm",
     lesson=LESSON,
     points=3.0,
-    expects="one number, the same as energy gives at this query",
+    expects="one number, in units of a score",
     reference=ref.energy_gmm,
     examples=PUBLIC,
     groups=landscape_groups(2301),
-    properties=("stays_above_the_floor", "falls_with_doubled_tokens"),
+    properties=(
+        "is_minus_log_n_at_zero",
+        "is_half_a_square_on_one_centre",
+        "stays_above_the_floor",
+        "falls_with_doubled_tokens",
+    ),
     misconceptions=(
         Misconception(
             "pi-forgotten",
-            "Compare with energy() for two tokens of different length.",
+            "Two centres of different length have bumps of different height: where is pi?",
             lambda xi, Y, beta: -logsumexp(-beta * _squares(xi, Y) / 2) / beta,
         ),
         Misconception(
@@ -266,7 +295,7 @@ ENERGY_GMM = Exercise(
             "Equal shapes, shifted by a constant: which constant did you add?",
             _gmm_normalised,
         ),
-        Misconception("variance-beta", "Large beta means narrow wells.", _gmm_of_variance_beta),
+        Misconception("variance-beta", "Large beta means narrow bumps.", _gmm_of_variance_beta),
         Misconception(
             "half-missing-in-the-gaussian",
             "Expand ||xi-y||^2 and look at the cross term.",
@@ -281,13 +310,28 @@ ENERGY_GMM = Exercise(
         ),
         Misconception(
             "sign",
-            "Likely places are valleys.",
+            "A probable query lies low.",
             lambda xi, Y, beta: logsumexp(_log_bumps(xi, Y, beta)) / beta,
         ),
         Misconception(
             "pi-exponentiated-first",
             "0*inf: combine exponents before exponentiating.",
             _gmm_overflowing,
+        ),
+        Misconception(
+            "overflow",
+            "Which function takes a log-sum-exp without an exp that overflows?",
+            _gmm_without_shift,
+        ),
+        Misconception(
+            "distance-not-squared",
+            "A bump falls with the squared distance, without a square root.",
+            lambda xi, Y, beta: -logsumexp(_log_bumps_of_distance(xi, Y, beta)) / beta,
+        ),
+        Misconception(
+            "length-not-squared",
+            "ln pi takes the squared length of a centre, without a square root.",
+            lambda xi, Y, beta: -logsumexp(_log_bumps_of_length(xi, Y, beta)) / beta,
         ),
         Misconception(
             "gaussian-normaliser",
@@ -317,6 +361,11 @@ ENERGY_GMM = Exercise(
 
 def _posterior_overflowing(xi, Y, beta):
     joint = np.exp(ref.log_mixture_weights(Y, beta)) * np.exp(-beta * _squares(xi, Y) / 2)
+    return joint / joint.sum()
+
+
+def _posterior_without_shift(xi, Y, beta):
+    joint = np.exp(_log_bumps(xi, Y, beta))
     return joint / joint.sum()
 
 
@@ -352,20 +401,20 @@ POSTERIOR = Exercise(
     name="posterior",
     lesson=LESSON,
     points=3.0,
-    expects="an array with one probability per component, together 1",
+    expects="an array with one probability for each component",
     reference=ref.posterior,
     examples=PUBLIC,
     groups=landscape_groups(2401),
-    properties=("is_a_distribution", "twins_share_evenly"),
+    properties=("is_a_distribution", "twins_share_evenly", "has_the_odds_of_pi_halfway"),
     misconceptions=(
         Misconception(
             "pi-forgotten",
-            "Nearest is not the same as most responsible when lengths differ.",
+            "Nearest is not most probable when lengths differ: where is pi?",
             lambda xi, Y, beta: scipy_softmax(-beta * _squares(xi, Y) / 2),
         ),
         Misconception(
             "not-normalised",
-            "Responsibilities sum to 1.",
+            "Probabilities sum to 1: divide by the sum over all components.",
             lambda xi, Y, beta: np.exp(_log_bumps(xi, Y, beta)),
         ),
         Misconception(
@@ -377,8 +426,23 @@ POSTERIOR = Exercise(
         ),
         Misconception("overflow", "Stay in logs until the end.", _posterior_overflowing),
         Misconception(
+            "overflow-of-the-sum",
+            "inf/inf: which function normalises without an exp that overflows?",
+            _posterior_without_shift,
+        ),
+        Misconception(
+            "distance-not-squared",
+            "A bump falls with the squared distance, without a square root.",
+            lambda xi, Y, beta: scipy_softmax(_log_bumps_of_distance(xi, Y, beta)),
+        ),
+        Misconception(
+            "length-not-squared",
+            "ln pi takes the squared length of a centre, without a square root.",
+            lambda xi, Y, beta: scipy_softmax(_log_bumps_of_length(xi, Y, beta)),
+        ),
+        Misconception(
             "pi-squared",
-            "Recheck pi.",
+            "One pi for each component: is it in there twice?",
             lambda xi, Y, beta: scipy_softmax(
                 2 * ref.log_mixture_weights(Y, beta) - beta * _squares(xi, Y) / 2
             ),
@@ -415,6 +479,29 @@ def _log_volume(d, beta):
 def _density_of_equal_weights(xi, Y, beta):
     bumps = logsumexp(-beta * _squares(xi, Y) / 2)
     return bumps - np.log(len(Y)) - _log_volume(len(xi), beta)
+
+
+def _density_of_deviation(xi, Y, beta):
+    """Take 1/beta for the standard deviation of a bump."""
+    logs = ref.log_mixture_weights(Y, beta) - beta**2 * _squares(xi, Y) / 2
+    return logsumexp(logs) - _mass(Y, beta) - _log_volume(len(xi), beta**2)
+
+
+def _density_of_distance(xi, Y, beta):
+    logs = _log_bumps_of_distance(xi, Y, beta)
+    return logsumexp(logs) - _mass(Y, beta) - _log_volume(len(xi), beta)
+
+
+def _density_underflowing(xi, Y, beta):
+    shares = scipy_softmax(ref.log_mixture_weights(Y, beta))
+    bumps = np.exp(-beta * _squares(xi, Y) / 2)
+    return np.log((shares * bumps).sum()) - _log_volume(len(xi), beta)
+
+
+def _density_overflowing(xi, Y, beta):
+    bumps = np.exp(_log_bumps(xi, Y, beta)).sum()
+    mass = np.exp(ref.log_mixture_weights(Y, beta)).sum()
+    return np.log(bumps) - np.log(mass) - _log_volume(len(xi), beta)
 
 
 def _density_by_loop(xi, Y, beta):
@@ -455,15 +542,15 @@ LOG_DENSITY = Exercise(
     name="log_density",
     lesson=LESSON,
     points=3.0,
-    expects="one number, the log of a density that integrates to 1 over all queries",
+    expects="one number, the natural logarithm of a density",
     reference=ref.log_density,
     examples=PUBLIC,
     groups=landscape_groups(2501),
-    properties=("integrates_to_one",),
+    properties=("falls_around_one_centre", "integrates_to_one"),
     misconceptions=(
         Misconception(
             "pi-not-normalised",
-            "A density integrates to 1: try d=1 on a grid.",
+            "A density integrates to 1: divide by the sum of all pi.",
             lambda xi, Y, beta: logsumexp(_log_bumps(xi, Y, beta)) - _log_volume(len(xi), beta),
         ),
         Misconception(
@@ -480,10 +567,30 @@ LOG_DENSITY = Exercise(
         ),
         Misconception(
             "beta-as-variance",
-            "Is beta a variance or a precision?",
+            "A bump is narrow when beta is large: its variance is 1/beta.",
             lambda xi, Y, beta: (
                 logsumexp(_log_bumps(xi, Y, beta)) - _mass(Y, beta) - _log_volume(len(xi), 1 / beta)
             ),
+        ),
+        Misconception(
+            "beta-as-deviation",
+            "1/beta is the variance of a bump, so its standard deviation is 1/sqrt(beta).",
+            _density_of_deviation,
+        ),
+        Misconception(
+            "distance-not-squared",
+            "A bump falls with the squared distance, without a square root.",
+            _density_of_distance,
+        ),
+        Misconception(
+            "underflow",
+            "The bumps became 0, and the log of 0 is -inf: stay in logs until the end.",
+            _density_underflowing,
+        ),
+        Misconception(
+            "overflow",
+            "Which function takes a log-sum-exp without an exp that overflows?",
+            _density_overflowing,
         ),
         Misconception("energy-returned", "log p, not E.", ref.energy),
         Misconception(
@@ -509,12 +616,12 @@ LOG_DENSITY = Exercise(
 
 
 def _few_starts(Y):
-    """Every token, and their mean."""
+    """Every centre, and their mean."""
     return np.vstack([Y, Y.mean(axis=0)])
 
 
 def _many_starts(Y):
-    """Every token, and the averages of two and of three tokens."""
+    """Every centre, and the averages of two and of three centres."""
     chosen = [list(c) for size in (2, 3) for c in combinations(range(len(Y)), size)]
     return np.vstack([_few_starts(Y), *(Y[rows].mean(axis=0) for rows in chosen)])
 
@@ -575,21 +682,21 @@ def _census_of_searches(Y, betas):
     )
 
 
-def _census_in_a_hurry(Y, betas):
-    return np.array(
-        [_count(_settle_all(_few_starts(Y), Y, beta, hops=10), Y, beta) for beta in betas]
+def _census_in_a_hurry(starts, hops):
+    return lambda Y, betas: np.array(
+        [_count(_settle_all(starts(Y), Y, beta, hops), Y, beta) for beta in betas]
     )
 
 
 def _census_when_cold(Y, betas):
-    """Count the tokens that match themselves better than any other token matches them."""
+    """Count the centres that match themselves better than any other centre matches them."""
     gram = Y @ Y.T
     best = [np.all(np.delete(row, i) < row[i]) for i, row in enumerate(gram)]
     return np.full(len(betas), sum(best))
 
 
 def _census_by_pair_rule(Y, betas):
-    """Take 1/r^2 of the two closest tokens for all."""
+    """Take 1/r^2 of the two closest centres for all."""
     gaps = cdist(Y, Y)[np.triu_indices(len(Y), 1)]
     critical = 4 / gaps.min() ** 2 if gaps.size and gaps.min() > 0 else np.inf
     return np.where(np.asarray(betas) > critical, len(Y), 1)
@@ -615,7 +722,7 @@ def _census_by_minimize(Y, betas):
 
 
 def _census_by_random_starts(Y, betas):
-    """Throw 300 points among the tokens, then let a clustering do the merging."""
+    """Throw 300 points among the centres, then let a clustering do the merging."""
     starts = np.random.default_rng(7).dirichlet(np.ones(len(Y)), size=300) @ Y
     counts = np.empty(len(betas), dtype=int)
     for k, beta in enumerate(betas):
@@ -675,7 +782,7 @@ CENSUS = Exercise(
     name="valley_census",
     lesson=LESSON,
     points=3.0,
-    expects="an array with one count per beta, none below 1, and 1 where beta is small",
+    expects="for each beta how many places are flat and curve upwards, counting none twice",
     reference=valley_census,
     examples=(
         _census_case("pair", PRESETS["pair"].Y, 3.25, 5.0),
@@ -684,27 +791,30 @@ CENSUS = Exercise(
         _census_case("shadow", PRESETS["shadow"].Y, 1000.0),
         _census_case("B", B.Y, 16.0, 0.5),
         _census_case("two triangles", _two_triangles(1.5), 1.9),
-        _census_case("one token", C.Y, 4.0),
+        _census_case("one centre", C.Y, 4.0),
+        # Close to a change, where walks take thousands of hops.
+        _census_case("pair about to split", PRESETS["pair"].Y, 3.98),
+        _census_case("triangle about to lose one", PRESETS["equilateral"].Y, 1.98),
     ),
     groups=(
         Group(
             "ordinary",
-            "fewer valleys than tokens, or as many",
+            "fewer valleys than centres, or as many",
             0.5,
             (
-                _census_case("wider pair", 1.5 * PRESETS["pair"].Y, 1.5, 2.25),
+                _census_case("wider pair", 1.5 * PRESETS["pair"].Y, 1.5, 1.77, 2.25),
                 _census_case("far pair", PRESETS["far pair"].Y, 3.5, 5.0),
                 _census_case("fold", PRESETS["fold"].Y, 7.0, 9.0),
-                _census_case("five tokens", _FIVE, 0.25, 8.0),
-                _census_case("four tokens", _FOUR, 0.125, 4.0),
+                _census_case("five centres", _FIVE, 0.25, 8.0),
+                _census_case("four centres", _FOUR, 0.125, 4.0),
             ),
         ),
         Group(
             "more",
-            "more valleys than tokens",
+            "more valleys than centres",
             0.2,
             (
-                _census_case("raised triangle", _RAISED, 1.9 / 0.75**2),
+                _census_case("raised triangle", _RAISED, 1.9 / 0.75**2, 1.98 / 0.75**2),
                 _census_case("simplex", _SIMPLEX, 2.0, 2.7, 3.5),
                 _census_case("other two triangles", _two_triangles(2.0), 1.9),
             ),
@@ -713,14 +823,14 @@ CENSUS = Exercise(
             "extreme",
             "very cold and very hot",
             0.15,
-            (_census_case("six tokens", 3 * _SIX, 200.0, 2.0**-20),),
+            (_census_case("six centres", 3 * _SIX, 200.0, 2.0**-20),),
         ),
         Group(
             "edges",
             "edge shapes",
             0.15,
             (
-                _census_case("one token", [[-0.5, 2.0, 1.0]], 0.5, 64.0),
+                _census_case("one centre", [[-0.5, 2.0, 1.0]], 0.5, 64.0),
                 _census_case("twins", D.Y, 0.5, 4.0),
                 _census_case("one dimension", [[-1.0], [1.25], [0.25]], 0.5, 16.0),
                 Case("whole numbers", {"Y": np.array([[2, 0], [-2, 0]]), "betas": np.array([1])}),
@@ -741,17 +851,17 @@ CENSUS = Exercise(
         ),
         Misconception(
             "pair-rule",
-            "1/r^2 is a rule for two tokens of equal length, and for nothing else.",
+            "1/r^2 is a rule for two centres of equal length, and for nothing else.",
             _census_by_pair_rule,
         ),
         Misconception(
-            "starts-at-tokens-only",
-            "A valley can lie where no token is: where else do you start to search?",
+            "starts-at-centres-only",
+            "A valley can lie where no centre is: where else do you start to search?",
             _census_from(lambda Y: Y),
         ),
         Misconception(
-            "starts-at-tokens-and-mean",
-            "A valley can lie between a few of the tokens: start between any two and any three.",
+            "starts-at-centres-and-mean",
+            "A valley can lie between a few of the centres: start between any two and any three.",
             _census_from(_few_starts),
         ),
         Misconception(
@@ -767,7 +877,17 @@ CENSUS = Exercise(
         Misconception(
             "stops-too-early",
             "How long is the gradient where your searches stop?",
-            _census_in_a_hurry,
+            _census_in_a_hurry(_few_starts, 10),
+        ),
+        Misconception(
+            "unfinished-after-100",
+            "Unfinished walks into one valley count twice: how long is a step where yours stop?",
+            _census_in_a_hurry(_many_starts, 100),
+        ),
+        Misconception(
+            "unfinished-after-500",
+            "Unfinished walks into one valley count twice: how long is a step where yours stop?",
+            _census_in_a_hurry(_many_starts, 500),
         ),
         Misconception(
             "one-count",

@@ -147,47 +147,98 @@ def falls_with_doubled_tokens(function: Callable, inputs: Inputs) -> str | None:
     after = function(*_doubled(inputs).values())
     if _off(after, before - np.log(2) / inputs["beta"]):
         return (
-            f"ln(2)/beta = {show(np.log(2) / inputs['beta'])} less when every token is there "
+            f"ln(2)/beta = {show(np.log(2) / inputs['beta'])} less when every centre is there "
             f"twice; it fell by {show(before - after)}"
         )
     return None
 
 
+def is_minus_log_n_at_zero(function: Callable, inputs: Inputs) -> str | None:
+    """Check an energy where all scores are 0, which its mixture must give back too."""
+    xi, Y, beta = inputs.values()
+    value, right = function(np.zeros(len(xi)), Y, beta), -np.log(len(Y)) / beta + 0.0
+    if _off(value, right, 1e-7):
+        return (
+            f"-ln(n)/beta = {show(right)} for the query xi = 0, where every score is 0; "
+            f"with these Y and beta it gave {show(value)}"
+        )
+    return None
+
+
+def is_half_a_square_on_one_centre(function: Callable, inputs: Inputs) -> str | None:
+    """Check an energy on a centre that is the only one: half its square minus its square."""
+    alone, beta = inputs["Y"][:1], inputs["beta"]
+    value, right = function(alone[0], alone, beta), -float((alone**2).sum()) / 2
+    if _off(value, right, 1e-7):
+        return (
+            f"-||y||^2/2 = {show(right)} for the query xi = y, when the first centre y is the only "
+            f"one; with this beta it gave {show(value)}"
+        )
+    return None
+
+
 def stays_above_the_floor(function: Callable, inputs: Inputs) -> str | None:
-    """Check that an energy is at least -R^2/2 - ln(n)/beta, with R the longest token's length."""
+    """Check that an energy is at least -R^2/2 - ln(n)/beta, with R the longest centre's length."""
     xi, Y, beta = inputs.values()
     value = float(function(xi, Y, beta))
     floor = -float((Y**2).sum(axis=1).max()) / 2 - np.log(len(Y)) / beta
     if value < floor - SLACK * max(1, abs(floor)):
         return (
             "a value that is nowhere below -R^2/2 - ln(n)/beta, with R the length of the longest "
-            f"token; here that is {show(floor)}, and {show(value)} came back"
+            f"centre; here that is {show(floor)}, and {show(value)} came back"
         )
     return None
 
 
 def scales_like_a_square(function: Callable, inputs: Inputs) -> str | None:
-    """Check that turning tokens round changes nothing, and doubling them multiplies by 4."""
+    """Check that turning centres round changes nothing, and doubling them multiplies by 4."""
     Y, beta = inputs.values()
     logs = function(Y, beta)
     if _off(function(-Y, beta), logs):
         return "the same numbers for -Y as for Y"
     if _off(function(2 * Y, beta), 4 * np.asarray(logs)):
-        return "four times as much when every token is twice as long"
+        return "four times as much when every centre is twice as long"
     return None
 
 
 def twins_share_evenly(function: Callable, inputs: Inputs) -> str | None:
-    """Check that a token that is there twice shares its probability with its twin."""
+    """Check that a centre that is there twice shares its probability with its twin."""
     before = function(*inputs.values())
     after = function(*_doubled(inputs).values())
     if _off(after, np.concatenate([before, before]) / 2):
-        return "half of each probability when every token is there twice"
+        return "half of each probability when every centre is there twice"
+    return None
+
+
+def has_the_odds_of_pi_halfway(function: Callable, inputs: Inputs) -> str | None:
+    """Check that halfway between two centres, where the bumps fell alike, the weights decide."""
+    _, Y, beta = inputs.values()
+    if len(Y) < 2:
+        return None
+    a, gap = function((Y[0] + Y[1]) / 2, Y, beta), beta * float(Y[0] @ Y[0] - Y[1] @ Y[1]) / 2
+    if abs(gap) < 30 and _off(a[0], a[1] * np.exp(gap), 1e-7):
+        return (
+            f"for xi halfway between the first two centres P[0]/P[1] = pi[0]/pi[1] = "
+            f"{show(np.exp(gap))}; it is {show(float(np.divide(a[0], a[1])))}"
+        )
+    return None
+
+
+def falls_around_one_centre(function: Callable, inputs: Inputs) -> str | None:
+    """Check the width of a single bump: the log of its density falls by 2*beta at distance 2."""
+    beta, alone = inputs["beta"], inputs["Y"][:1]
+    aside = alone[0] + 2.0 * (np.arange(alone.shape[1]) == 0)
+    fall = function(alone[0], alone, beta) - function(aside, alone, beta)
+    if _off(fall, 2 * beta, 1e-7):
+        return (
+            f"a fall by 2*beta = {show(2 * beta)} at distance 2 from the first centre, when that "
+            f"is the only one: its variance is 1/beta; it fell by {show(fall)}"
+        )
     return None
 
 
 def integrates_to_one(function: Callable, inputs: Inputs) -> str | None:
-    """Check on a line, the first coordinate of every token, that a density has mass 1."""
+    """Check on a line, the first coordinate of every centre, that a density has mass 1."""
     beta = inputs["beta"]
     Y = inputs["Y"][:, :1]
     # With steps below a bump's width the error of this sum is far below the slack.
@@ -200,7 +251,7 @@ def integrates_to_one(function: Callable, inputs: Inputs) -> str | None:
     if _off(mass, 1.0, 1e-6):
         return (
             "the log of a density: summed over a line (d = 1, the first coordinate of each "
-            f"token), its mass is 1; measured {show(float(mass))}"
+            f"centre), its mass is 1; measured {show(float(mass))}"
         )
     return None
 
@@ -212,8 +263,8 @@ def finds_one_valley_when_hot(function: Callable, inputs: Inputs) -> str | None:
     counts = function(Y, np.array([beta]))
     if np.shape(counts) != (1,) or counts[0] != 1:
         return (
-            f"one valley at betas = [{show(beta)}], where the energy is convex; "
-            f"{show(counts)} came back"
+            f"one valley where beta is small: the same Y with betas = [{show(beta)}] should give "
+            f"[1], and gave {show(counts)}"
         )
     return None
 
@@ -565,9 +616,13 @@ PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
         is_a_covariance,
         differentiates_a_line,
         falls_with_doubled_tokens,
+        is_minus_log_n_at_zero,
+        is_half_a_square_on_one_centre,
         stays_above_the_floor,
         scales_like_a_square,
         twins_share_evenly,
+        has_the_odds_of_pi_halfway,
+        falls_around_one_centre,
         integrates_to_one,
         finds_one_valley_when_hot,
         leads_to_a_point_among_the_tokens,

@@ -96,7 +96,7 @@ def two_centres(
 
         def their_sum() -> Mark:
             log_mass = float(np.logaddexp.reduce(log_pi()))
-            return Curve(mixture, (c, r, beta, log_mass), label="exp(−βE)", name="energy")
+            return Curve(mixture, (c, r, beta, log_mass), label="exp(−βE) / Σπ", name="energy")
 
         def found() -> np.ndarray:
             return valleys_of(posterior, Y, beta)[:, 0]
@@ -106,7 +106,7 @@ def two_centres(
             return Points(np.reshape(at, (-1, 2)), "landing", label="valleys")
 
         def valley_words() -> str:
-            return f"{_valleys_at([draw.short(v) for v in np.round(np.sort(found()), 6)])}."
+            return f"{_valleys_at([draw.short(v) for v in np.round(np.sort(found()), 2)])}."
 
         def share_words() -> str:
             both = " and ".join(f"{100 * share:.3g} %" for share in shares())
@@ -129,7 +129,7 @@ def two_centres(
         ]
         where = " and ".join(draw.short(y) for y in Y[:, 0])
         words = [f"Two centres at {where}, β = {beta:.3g}.", valley_words, share_words]
-        words.append(lambda: _stairs_words(stairs(Y), betas))
+        words.append(lambda: _passed_words(stairs(Y), betas, beta))
         return Scene(panels, words)
 
     return Picture(
@@ -152,10 +152,12 @@ def valleys(
     heights: tuple[float, float],
     limits: tuple[float, float] = (-1.5, 1.5),
     step: float | None = None,
+    push: float | None = None,
 ) -> Picture:
-    """Show where the valleys of a few centres lie in the plane, and how many there are at each β.
+    """Show where the valleys of a few centres lie in the plane, and how many there were up to β.
 
-    For two centres the pair rule 1/r² is marked, and the β at which the valley really splits.
+    For two centres the pair rule 1/r² is marked, and the β at which the valley really splits. What
+    lies beyond the present β is not shown: it is for the learner to predict.
 
     Parameters
     ----------
@@ -176,11 +178,14 @@ def valleys(
         Ends of both axes of the plane.
     step : float, optional
         Even steps of β; without it β goes by powers of two in eighths.
+    push : float, optional
+        Adds a control that moves the first centre away from the mean of all, or towards it, by at
+        most this length, in steps finer than a pixel.
 
     Returns
     -------
     Picture
-        Its control is "beta", its points are "tokens".
+        Its controls are "beta" and perhaps "push", its points are "tokens".
     """
     tokens = np.array(tokens, dtype=float)
     names = draw.numbered("y", len(tokens))
@@ -194,7 +199,7 @@ def valleys(
         return 1000 * rise  # ridges are low, and short numbers fit beside the axis
 
     def scene(state: State) -> Scene:
-        Y, beta = state["tokens"], state["beta"]
+        Y, beta = _pushed(state["tokens"], state.get("push", 0.0)), state["beta"]
 
         def found() -> np.ndarray:
             return valleys_of(posterior, Y, beta)
@@ -211,7 +216,7 @@ def valleys(
             )
 
         def valley_words() -> str:
-            return f"{_valleys_at([place(v) for v in np.round(found(), 6)])}."
+            return f"{_valleys_at([place(v) for v in np.round(found(), 2)])}."
 
         panels = [
             Panel(
@@ -233,14 +238,20 @@ def valleys(
             ),
             _count_panel(betas, Y, beta, stairs, found),
         ]
-        words = [f"{len(Y)} centres at β = {beta:.4g}.", valley_words]
-        return Scene(panels, [*words, lambda: _stairs_words(stairs(Y), betas)])
+        words = [f"{_placed(names, Y)}; β = {beta:.4g}.", valley_words]
+        if len(Y) == 2:
+            words.append(_score_words(names, Y))
+        return Scene(panels, [*words, lambda: _passed_words(stairs(Y), betas, beta)])
 
     if step is None:
-        control = log_slider(BETA, *beta_range, beta)
+        controls = {"beta": log_slider(BETA, *beta_range, beta)}
     else:
-        control = slider(BETA, *beta_range, beta, step)
-    return Picture(scene, points={"tokens": tokens}, controls={"beta": control})
+        controls = {"beta": slider(BETA, *beta_range, beta, step)}
+        controls["beta"].readout_format = ".3f"
+    if push is not None:
+        controls["push"] = slider("push y₁", -push, push, 0.0, push / 40)
+        controls["push"].readout_format = ".4f"
+    return Picture(scene, points={"tokens": tokens}, controls=controls)
 
 
 def valleys_of(posterior: Callable, Y: np.ndarray, beta: float) -> np.ndarray:
@@ -317,36 +328,71 @@ def _count_panel(
     stairs: Callable[[np.ndarray], Stairs],
     found: Callable[[], np.ndarray],
 ) -> Panel:
-    """Make the panel of valleys over β, for a pair with the marks of rule and split."""
+    """Make the panel of valleys up to β, for a pair with the marks of rule and split passed."""
     most = len(Y) + 2
 
     def marks() -> Iterator[Mark]:
-        steps = stairs(Y)
+        steps = _passed(stairs(Y), beta)
         if len(Y) == 2:
             rule = 4 / max(np.sum((Y[0] - Y[1]) ** 2), 1e-12)
-            if betas.low < rule < betas.high:
+            if betas.low < rule <= beta:
                 yield Path([[rule, 0], [rule, most]], "ink", f"1/r² = {rule:.4g}")
             for split, _ in steps[1:]:
                 yield Path([[split, 0], [split, most]], "other", f"split at {split:.4g}")
-        ends = [*(begin for begin, _ in steps[1:]), betas.high]
+        ends = [*(begin for begin, _ in steps[1:]), beta]
         flat = [[[a, k], [b, k]] for (a, k), b in zip(steps, ends, strict=True)]
         yield Path(np.concatenate(flat), "landing", "valleys")
         yield Points([beta, len(found())], "query", label=f"β = {beta:.4g}")
 
     names = tuple(str(count) for count in range(most + 1))
-    return Panel("How many valleys", betas, Axis("valleys", 0.0, most, names=names), [marks])
+    return Panel(
+        "How many valleys, up to β", betas, Axis("valleys", 0.0, most, names=names), [marks]
+    )
 
 
-def _stairs_words(steps: Stairs, betas: Axis) -> str:
-    """Say how many valleys there are from one end of β to the other."""
-    first, *later = steps
-    noun = "1 valley" if first[1] == 1 else f"{first[1]} valleys"
-    if not later:
-        return f"{noun} at every β from {draw.short(betas.low)} to {draw.short(betas.high)}."
-    ends = [f"up to β = {begin:.4g}" for begin, _ in later]
-    parts = [f"{noun} {ends[0]}"]
-    parts += [f"{count} {end}" for (_, count), end in zip(later, ends[1:], strict=False)]
-    return f"{', '.join(parts)}, then {later[-1][1]}."
+def _passed(steps: Stairs, beta: float) -> Stairs:
+    """Return the steps of a staircase that have begun at β."""
+    return [steps[0], *(step for step in steps[1:] if step[0] <= beta)]
+
+
+def _passed_words(steps: Stairs, betas: Axis, beta: float) -> str:
+    """Say where the number of valleys has changed below β; the rest is for learners to find."""
+    changes = [f"at {begin:.4g} to {count}" for begin, count in _passed(steps, beta)[1:]]
+    what = f"it changed {', '.join(changes)}" if changes else "their number did not change"
+    words = f"From β = {draw.short(betas.low)} up to here {what}."
+    if beta > 0.999 * betas.high:
+        words += f" What happens beyond β = {betas.high:.4g} is not shown."
+    return words
+
+
+def _pushed(tokens: np.ndarray, push: float) -> np.ndarray:
+    """Return the centres with the first one moved away from the mean of all by a length."""
+    way = tokens[0] - tokens.mean(axis=0)
+    moved = tokens.copy()
+    moved[0] += push * way / max(np.linalg.norm(way), 1e-12)
+    return moved
+
+
+def _placed(names: Sequence[str], Y: np.ndarray) -> str:
+    """Say where the centres are, with the digits of a small move."""
+    return ", ".join(
+        f"{name} at ({_exact(row[0])}, {_exact(row[1])})"
+        for name, row in zip(names, Y, strict=True)
+    )
+
+
+def _score_words(names: Sequence[str], Y: np.ndarray) -> str:
+    """Say what decides which of two centres lies in the other's shadow."""
+    one, two = names
+    scores = Y @ Y.T
+    return (
+        f"Scores: {one}·{one} = {_exact(scores[0, 0])}, {one}·{two} = {_exact(scores[0, 1])}, "
+        f"{two}·{two} = {_exact(scores[1, 1])}."
+    )
+
+
+def _exact(number: float) -> str:
+    return f"{round(number, 4) + 0.0:.5g}".replace("-", draw.MINUS)
 
 
 def _on_section(found: np.ndarray, Y: np.ndarray) -> list[float]:
