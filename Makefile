@@ -26,7 +26,7 @@ grade: $(READY)
 	$(RUN)/autograder demo --into build/sample-class
 
 test: $(READY) browser
-	$(RUN)/python -m pytest
+	$(RUN)/python -m pytest -n 2 --dist loadfile
 
 # JupyterLab wants to be told that root (in a container, say) is meant.
 # Copies only what is not there yet: nobody's answers are overwritten.
