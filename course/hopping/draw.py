@@ -23,7 +23,6 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from matplotlib import style
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, Normalize, PowerNorm
@@ -34,6 +33,8 @@ from PIL import Image
 STYLE = Path(__file__).with_name("hopping.mplstyle")
 INK = "#222222"
 PAPER = "#FFFFFF"
+# Read once: matplotlib.style would read its whole library, and this file again for each artist.
+_LOOK = matplotlib.rc_params_from_file(STYLE, use_default_template=False)
 MINUS = "−"
 
 Energy = Callable[[np.ndarray], float]
@@ -142,7 +143,7 @@ def figure(
     """
     count = nrows * ncols
     kinds = [*projections, *[None] * (count - len(projections))]
-    with style.context(STYLE):
+    with matplotlib.rc_context(_LOOK):
         size = size or (4.6 * ncols, 4.0 * nrows)
         picture = _Picture(figsize=size)
         picture.words = words
@@ -161,7 +162,7 @@ def _styled(draw: Callable) -> Callable:
 
     @wraps(draw)
     def styled(*arguments: object, **options: object) -> list[Artist]:
-        with style.context(STYLE):
+        with matplotlib.rc_context(_LOOK):
             return draw(*arguments, **options)
 
     return styled

@@ -258,17 +258,19 @@ def _later(seconds: float, call: Callable[[], None]) -> asyncio.TimerHandle | No
         return None
 
 
-def slider(label: str, low: float, high: float, value: float, step: float = 0.01):
+def slider(
+    label: str, low: float, high: float, value: float, step: float = 0.01
+) -> ipywidgets.FloatSlider:
     """Return a labelled slider of a real number."""
     return ipywidgets.FloatSlider(value, min=low, max=high, step=step, description=label)
 
 
-def count_slider(label: str, low: int, high: int, value: int):
+def count_slider(label: str, low: int, high: int, value: int) -> ipywidgets.IntSlider:
     """Return a labelled slider of a whole number."""
     return ipywidgets.IntSlider(value, min=low, max=high, description=label)
 
 
-def log_slider(label: str, low: float, high: float, value: float):
+def log_slider(label: str, low: float, high: float, value: float) -> ipywidgets.FloatLogSlider:
     """Return a labelled slider of a positive number, by powers of two in eighths.
 
     Parameters
