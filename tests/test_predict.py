@@ -28,6 +28,13 @@ def test_pick_refuses_what_no_option_fits():
         pick(0.0, a=1.0, b=-1.0)
 
 
+def test_a_measurement_that_fails_leaves_the_others_standing():
+    measured = {"q1": lambda: pick(1 / 0, a=0, b=1), "q2": lambda: pick(2, a=1, b=2)}
+    comparison = reveal({"q1": "a", "q2": "b"}, measured)
+    assert "could not be measured: ZeroDivisionError" in str(comparison)
+    assert "You predicted 1 of 1." in comparison.closing
+
+
 def test_nothing_measured_is_not_a_score():
     def unwritten():
         raise NotImplementedError
