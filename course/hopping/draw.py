@@ -215,6 +215,7 @@ def contour_levels(values: np.ndarray, signed: bool = False, count: int = 9) -> 
 def level_text(level: float) -> str:
     """Write the height of a contour line in all its digits, with a real minus sign."""
     plain = level == 0 or abs(level) >= 1e-4
+    level += 0.0  # a negative zero is written without its sign
     text = np.format_float_positional(level, trim="-") if plain else f"{level:g}"
     return text.replace("-", MINUS)
 
