@@ -36,7 +36,7 @@ def triangle(energy=energy, posterior=posterior):
         energy,
         posterior,
         TRIANGLE,
-        1.7,
+        1.75,
         beta_range=(1.7, 2.1),
         step=0.005,
         heights=(-0.003, 0.003),
@@ -144,7 +144,7 @@ def test_equal_centres_split_at_the_mark(r, split):
     picture.controls["beta"].value = 1.05 * float(split)
     assert f"1/r² = {split}" in labels(picture, 2)
     assert f"split at {split}" in labels(picture, 2)
-    assert f"it changed at {split} to 2." in picture.words
+    assert f"the number changed at {split} to 2." in picture.words
 
 
 def test_moving_two_centres_aside_delays_their_split():
@@ -199,7 +199,7 @@ def test_a_triangle_shows_one_four_and_three_valleys():
         picture.controls["beta"].value = beta
         counts.append(stars(picture)[0])
     assert counts == [1, 4, 4, 4, 3]
-    assert "it changed at 1.83 to 4, at 2 to 3." in picture.words
+    assert "the number changed at 1.83 to 4, at 2 to 3." in picture.words
     assert notes(picture) == []
 
 
@@ -241,7 +241,7 @@ def test_a_centre_leaves_the_shadow_when_it_is_moved():
     for beta in (0.5, 1024):
         picture.controls["beta"].value = beta
         assert stars(picture)[0] == 1
-    assert "From β = 0.50 up to here their number did not change." in picture.words
+    assert "From β = 0.50 up to here the number did not change." in picture.words
     assert "y₁·y₁ = 1, y₁·y₂ = 1.5" in picture.words
     picture.move(tokens=[[1.0, -0.75], [1.5, 0.5]])
     assert stars(picture)[0] == 2

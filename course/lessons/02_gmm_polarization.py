@@ -463,7 +463,7 @@ explore.two_centres(energy, log_mixture_weights, posterior)
 # %% name="explore_triangle"
 triangle = np.array([[1.0, 0.0], [-0.5, np.sqrt(0.75)], [-0.5, -np.sqrt(0.75)]])
 explore.valleys(
-    energy, posterior, triangle, 1.7, beta_range=(1.7, 2.1), step=0.005, heights=(-0.003, 0.003),
+    energy, posterior, triangle, 1.75, beta_range=(1.7, 2.1), step=0.005, heights=(-0.003, 0.003),
     push=0.02,
 )  # fmt: skip
 

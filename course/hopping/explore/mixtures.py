@@ -358,8 +358,8 @@ def _passed(steps: Stairs, beta: float) -> Stairs:
 def _passed_words(steps: Stairs, betas: Axis, beta: float) -> str:
     """Say where the number of valleys has changed below β; the rest is for learners to find."""
     changes = [f"at {begin:.4g} to {count}" for begin, count in _passed(steps, beta)[1:]]
-    what = f"it changed {', '.join(changes)}" if changes else "their number did not change"
-    words = f"From β = {draw.short(betas.low)} up to here {what}."
+    what = f"changed {', '.join(changes)}" if changes else "did not change"
+    words = f"From β = {draw.short(betas.low)} up to here the number {what}."
     if beta > 0.999 * betas.high:
         words += f" What happens beyond β = {betas.high:.4g} is not shown."
     return words
