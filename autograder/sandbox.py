@@ -176,6 +176,19 @@ class Candidate:
         if status is not None:
             status.setblocking(False)
 
+    def wait_until_ready(self) -> None:
+        """Wait for the start, so that no cell is billed for it.
+
+        Raises
+        ------
+        SandboxError
+            If it does not come.
+        """
+        try:
+            self._receive(START_SECONDS)
+        except (Ended, TooLate) as error:
+            raise SandboxError(f"a candidate did not start: {error}") from None
+
     def run_cell(self, source: str, seconds: float) -> dict[str, Any]:
         """Run a cell and return its outputs, as the candidate tells them.
 
@@ -415,6 +428,7 @@ class _Server:
             self._unsettled = True
             candidate = Candidate(ours, status, self)
             try:
+                candidate.wait_until_ready()
                 yield candidate
             finally:
                 candidate.hang_up()

@@ -302,7 +302,7 @@ VARIES = [
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
     (re.compile(r"0x[0-9a-f]+"), "0x"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
-    (re.compile(r"[^\s(]*(\b\d+\.py|<ipython-input-[^>]*>)"), "CELL"),
+    (re.compile(r"(?:/tmp/ipykernel(?:_\d+)?/)?\b\d+\.py"), "CELL"),
     (re.compile(r"[\d.e+]+ [mµμn]?s\b"), "TIME"),
 ]
 

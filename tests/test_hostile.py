@@ -20,9 +20,9 @@ from autograder.submission import NotGradable
 
 SOURCE = nbformat.from_dict(small.source())
 LIMITS = Limits(
-    call_seconds=1.0,
-    exam_seconds=6.0,
-    cell_seconds=2.0,
+    call_seconds=0.6,
+    exam_seconds=4.0,
+    cell_seconds=1.2,
     notebook_seconds=25.0,
     memory=1 << 30,
     processes=24,
@@ -419,7 +419,7 @@ cells(
 
 SLOW = "The cell (check_lse|show) .*(interrupted|left out)"
 OWN = "of one's own after exam_fd_grad "
-OVERDUE = OWN + "(ran for more than 2 s|did not end within 2 s)"
+OVERDUE = OWN + "(ran for more than 1.2 s|did not end within 1.2 s)"
 TOO_MUCH = OWN + "printed or showed too much"
 
 answers(
@@ -450,7 +450,7 @@ answers(
         "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))\nwhile True:\n    time.sleep(1)"
     ),
 )
-cells("an endless loop in a cell", "while True:\n    pass", notices=["ran for more than 2 s"])
+cells("an endless loop in a cell", "while True:\n    pass", notices=["ran for more than 1.2 s"])
 cells(
     "a cell that ignores interruptions",
     "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(100)",
@@ -796,15 +796,15 @@ FORGE = (
 )
 answers(
     "forged answers in an exam",
-    [LSE],
+    [LSE, WEIGHTS, FD],
     lse=FORGE + "def lse(xi, Y, beta):\n    forge()\n    return 0.0",
-    perhaps="check_lse|show|lse",
+    perhaps=".",
 )
 cells(
     "forged answers in a cell",
     FORGE + "forge(3)",
     after="imports",
-    lost=[COMMIT],
+    lost=[COMMIT, LSE, WEIGHTS, FD],
     perhaps=".",
 )
 cells(
@@ -1132,7 +1132,7 @@ def _():
 @pytest.fixture(scope="module")
 def sandbox():
     patch = pytest.MonkeyPatch()
-    patch.setattr("autograder.sandbox.GRACE_SECONDS", 1.0)
+    patch.setattr("autograder.sandbox.GRACE_SECONDS", 0.7)
     with Sandbox(LIMITS) as sandbox:
         sandbox.warm_up()
         yield sandbox

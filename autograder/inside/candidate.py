@@ -50,6 +50,7 @@ class Candidate:
     def serve(self) -> None:
         """Answer requests until the examiner hangs up."""
         self._prepare()
+        self.channel.send({"ready": True})
         while True:
             try:
                 request = self.channel.receive(lambda number: StandIn(self.channel, number))
