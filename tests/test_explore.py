@@ -38,6 +38,7 @@ from hopping.explore import (
 from hopping.explore.sampling import COARSEST, Sampling, Samplings, resolve
 from hopping.explore.scene import Grid, _Switch
 from hopping.explore.twin import draw_scene
+from hopping.explore.view import _grids
 
 TOKENS = np.array([[1, 0.5], [-0.5, 1.25], [0.25, -1]])
 QUERY = np.array([0.75, -0.5])
@@ -255,8 +256,8 @@ def test_a_field_with_holes_is_drawn_with_a_note():
     scene, _ = resolve(Scene([panel]), Samplings(), 0.0, whole=True)
     grid, note = scene.panels[0].marks
     assert isinstance(grid, Grid)
-    assert note.text == "log is not finite at 32 of 64 points"
-    assert scene.words == "Log is not finite at 32 of 64 points."
+    assert note.text == "log returned nan or inf at some of the points"
+    assert scene.words == "Log returned nan or inf at some of the points."
     draw_scene(scene).canvas.draw()
 
 
@@ -489,6 +490,20 @@ def test_the_picture_carries_its_static_twin():
     assert data["text/plain"] == metadata["image/png"]["alt"] == picture.words
 
 
+@pytest.mark.parametrize("refined", [False, True])
+def test_the_static_twin_has_the_same_grids_however_far_the_view_is(monkeypatch, refined):
+    drawn = []
+    monkeypatch.setattr("hopping.explore.view.draw_scene", drawn.append)
+    picture = scores_and_weights()
+    while refined and not picture._compute(0.1, whole=False):
+        pass
+    picture.figure()
+    shapes = [mark.values.shape for mark in _grids(drawn[0])]
+    assert shapes == [(57, 57), (113,)]
+    field, curve = picture.view.grids.values()  # they were sent, too
+    assert (field["side"], curve["side"]) >= (57, 113)
+
+
 def test_drawing_twice_leaks_no_figure():
     picture = scores_and_weights()
     before = plt.get_fignums()
@@ -518,11 +533,8 @@ def test_an_exported_page_shows_the_picture():
 def test_importing_brings_in_nothing_slow():
     """SciPy and pyplot cost most of a second, which a learner would wait for in every lesson."""
     code = "import sys, hopping.explore; print({'scipy', 'matplotlib.pyplot'} & set(sys.modules))"
-    times = []
-    for _ in range(3):  # the machine may be busy
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        times.append(float(run.stdout))
-    assert min(times) < 0.5
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
 
 
 def test_the_package_is_small():

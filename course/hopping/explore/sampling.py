@@ -268,10 +268,10 @@ def _grids(mark: Field | Curve, sampling: Sampling) -> list[Mark]:
         grid = Grid(sampling.serial, sampling.values, signed=mark.signed)
     else:
         grid = Grid(sampling.serial, sampling.values, role=mark.role, label=mark.label)
-    missing = int((~np.isfinite(sampling.values)).sum())
+    if np.isfinite(sampling.values).all():
+        return [grid]
     name = mark.name or name_of(mark.function)
-    words = f"{name} is not finite at {missing} of {sampling.values.size} points"
-    return [grid, Note(words)] if missing else [grid]
+    return [grid, Note(f"{name} returned nan or inf at some of the points")]
 
 
 def _words(words: str | Sequence[str | Callable[[], str]], panels: Sequence[Panel]) -> str:

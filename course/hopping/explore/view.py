@@ -8,8 +8,9 @@ a time, so that the next message never waits long.
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path as FilePath
 
 import anywidget
@@ -27,7 +28,8 @@ MOVING = 0.012  # seconds of sampling for a picture that moves
 SLICE = 0.015  # seconds of refinement at a time, after which messages are looked at
 REST = 0.12  # seconds without a change before refinement begins
 REFINING = 0.8  # seconds of refinement altogether
-STILL = 0.4  # seconds of sampling for the first picture, which is also the static one
+STILL = 5.0  # seconds of sampling for the static picture at most
+SIDES = {1: 113, 2: 57}  # its points a side, by dimension, when time allows
 
 State = dict[str, object]
 
@@ -90,7 +92,7 @@ class Picture(ipywidgets.VBox):
         for control in self.controls.values():
             control.observe(lambda _change: self._show(MOVING), "value")
         self.view.on_msg(self._moved)
-        self._show(STILL)
+        self._show(MOVING)
 
     @property
     def state(self) -> State:
@@ -112,11 +114,18 @@ class Picture(ipywidgets.VBox):
             self._show(MOVING)
 
     def figure(self) -> Figure:
-        """Draw what the picture shows now with Matplotlib, refined as far as time allows."""
+        """Draw what the picture shows now with Matplotlib.
+
+        The grids have the same size whatever the time of day, so that a lesson built twice shows
+        the same picture.
+        """
         with self._lock:
-            self._compute(STILL, whole=False)
-            scene = self._resolved
-        return draw_scene(scene)
+            stop = time.perf_counter() + STILL
+            while not self._compute(10 * SLICE, whole=False) and time.perf_counter() < stop:
+                if all(len(g.values) >= SIDES[g.values.ndim] for g in _grids(self._resolved)):
+                    break
+            self._send()
+            return draw_scene(_thinned(self._resolved))
 
     def _repr_mimebundle_(self, **options: object) -> tuple[dict, dict]:
         live = super()._repr_mimebundle_(**options) or {}
@@ -168,14 +177,8 @@ class Picture(ipywidgets.VBox):
 
     def _send(self) -> None:
         """Hand the scene to the view; what did not change is not sent again."""
-        grids = [
-            mark
-            for panel in self._resolved.panels
-            for mark in panel.marks
-            if isinstance(mark, Grid)
-        ]
         with self.view.hold_sync():
-            self.view.grids = {str(grid.serial): _grid_data(grid) for grid in grids}
+            self.view.grids = {str(g.serial): _grid_data(g) for g in _grids(self._resolved)}
             self.view.scene = {
                 "panels": [self._panel_data(panel) for panel in self._resolved.panels],
                 "words": self._resolved.words,
@@ -245,9 +248,26 @@ def _look() -> dict:
     }
 
 
+def _grids(scene: Scene) -> list[Grid]:
+    return [mark for panel in scene.panels for mark in panel.marks if isinstance(mark, Grid)]
+
+
 def _sizes(scene: Scene) -> list[int]:
     """Return the sizes of the grids: they change when a finer one is ready."""
-    return [m.values.size for panel in scene.panels for m in panel.marks if isinstance(m, Grid)]
+    return [grid.values.size for grid in _grids(scene)]
+
+
+def _thinned(scene: Scene) -> Scene:
+    """Take every second point of grids that are finer than a static picture needs."""
+
+    def thin(mark: Mark) -> Mark:
+        if not isinstance(mark, Grid):
+            return mark
+        step = max(1, (len(mark.values) - 1) // (SIDES[mark.values.ndim] - 1))
+        return replace(mark, values=mark.values[(slice(None, None, step),) * mark.values.ndim])
+
+    panels = [replace(panel, marks=[thin(mark) for mark in panel.marks]) for panel in scene.panels]
+    return Scene(panels, scene.words)
 
 
 def _later(seconds: float, call: Callable[[], None]) -> asyncio.TimerHandle | None:
