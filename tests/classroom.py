@@ -23,8 +23,8 @@ NOTEBOOK = "lse_gradient.ipynb"
 EXERCISES = {name: load()[name] for name in ("lse", "attention_weights")}
 
 SETTINGS = """
-c.Limits.cell_seconds = 5
-c.Limits.call_seconds = 2
+c.Limits.cell_seconds = 8
+c.Limits.call_seconds = 4
 c.Execute.timeout = 10
 """
 
@@ -93,7 +93,7 @@ check(attention_weights)
 
 
 def make_course(root: Path) -> Course:
-    """Build the course in a folder; its gradebook waits a second for others, its cells have five.
+    """Build the course in a folder; its gradebook waits a second for others, its cells have eight.
 
     Stock nbgrader's cells have ten.
     """

@@ -22,6 +22,8 @@ from autograder.examiner import examine
 from autograder.leaks import leaks
 from autograder.results import collect
 
+pytestmark = pytest.mark.usefixtures("no_pool")
+
 ROOT = Path(__file__).parent.parent
 COMMANDS = ("build", "release", "grade", "feedback", "export", "demo")
 
@@ -68,7 +70,17 @@ def test_help_is_there_at_once():
     assert done.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("arguments", [[], ["polish"], ["grade", "--fast"], ["grade", "ana"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["polish"],
+        ["grade", "--fast"],
+        ["grade", "ana"],
+        ["grade", "--workers", "0"],
+        ["grade", "--workers", "many"],
+    ],
+)
 def test_a_wrong_argument_is_exit_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as left:
         main(arguments)
@@ -236,10 +248,13 @@ def test_the_sample_class_shows_every_outcome_and_each_loses_what_it_should(
 
     assert found["right"].points == found["right-unusual"].points == 8
     assert found["blank"].points == 0
-    for student in ("dead-kernel", "not-json"):
-        assert found[student].outcome == "not graded"
-        assert f"class/submitted/{student}/{LESSON}/{NOTEBOOK}: " in found[student].reason
-        assert found[student].reason in out
+    # Ending Python costs the answer that does it, and no other.
+    assert found["dead-kernel"].outcome == "graded with notices"
+    assert [score.points for score in found["dead-kernel"].scores[:3]] == [2, 0, 3]
+    assert any("lse ended the Python process" in n for n in found["dead-kernel"].notices)
+    assert found["not-json"].outcome == "not graded"
+    assert f"class/submitted/not-json/{LESSON}/{NOTEBOOK}: " in found["not-json"].reason
+    assert found["not-json"].reason in out
     assert found["absent"].outcome == "missing"
     for student, slug in KINDS.items():
         wrong = next(m for m in weights.misconceptions if m.slug == slug)

@@ -187,7 +187,7 @@ def test_damage_costs_nothing_and_is_said(graded, student, notice):
 @pytest.mark.parametrize(
     ("student", "lost", "notice"),
     [
-        ("loop", "lse", "The cell lse ran for more than 5 s and was interrupted."),
+        ("loop", "lse", "The cell lse ran for more than 8 s and was interrupted."),
         ("crash", "attention_weights", "The cell attention_weights ended the Python process"),
     ],
 )
