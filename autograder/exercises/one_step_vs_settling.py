@@ -157,6 +157,7 @@ SETTLE = Exercise(
         *PUBLIC,
         _SLOW_CASE,
         _limited("flag", Landscape(np.array([0.5]), G.Y, 1.0), max_steps=100),
+        _limited("at rest", Landscape(np.zeros(1), G.Y, 2.0), max_steps=1),
         landscape_case("A4", A._replace(beta=4.0)),
         landscape_case("G8", G._replace(beta=8.0)),
     ),

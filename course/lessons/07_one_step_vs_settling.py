@@ -120,7 +120,8 @@ check_answers(
 # (a) 15 · (b) 80 · (c) 800 · (d) 8000.
 #
 # **q5.** Eight random patterns and a random query in the plane (normally distributed), and β = 8.
-# Settling ends nearest to the very pattern that is nearest to the query. How often?\
+# You settle, and take the pattern nearest to the place where you end. How often is it also the one
+# nearest to the query?\
 # (a) 95 % · (b) 60 % · (c) 25 % · (d) 5 %.
 
 # %% nbgrader={"grade_id": "prediction", "solution": true}
@@ -392,6 +393,14 @@ for begin in (0.0, 1e-12, 1e-3):
     rate = local_rate(x, pair, 4.0)
     print(f"from {begin:5g}: {hops:2} hops to {x[0]:.3g}, converged: {converged}, rate {rate:.3f}")
 
+# %% [markdown] name="saddle_answer"
+# <details><summary>Which of the three</summary>
+#
+# Only the third: there the rate is far below 1. The second start moved by less than `tol`, so it counts
+# as settled, on a peak, where the rate is 4.
+#
+# </details>
+
 # %% [markdown] name="practice_count"
 # ### 3. `count_minima`: how many valleys *(10 minutes)*
 #
@@ -400,7 +409,7 @@ for begin in (0.0, 1e-12, 1e-3):
 #
 # <details><summary>I count too many</summary>
 # Two walks into one valley end at places that differ in the tenth digit. And a place at rest is not
-# always a valley: you saw two of them above.
+# always a valley: above, two of the three walks ended on the peak.
 # </details>
 # <details><summary>How do I tell whether an end is new?</summary>
 # Keep a list of the valleys found so far. An end is new when it is far from all of them.
@@ -634,7 +643,7 @@ explore.step_and_settling(energy, hop, settle, one_step_gap, local_rate)
 #
 # - On the left the weights are nearly equal: landing and settled point are both at the mean. On the right
 #   one weight is nearly 1: both are on a pattern. The curve is steepest where the valley in the middle
-#   splits, near β = 1.7, and the triangle leaves the middle.
+#   splits, just above β = 1.6, and the triangle leaves the middle.
 # - At β = 1 the only valley is near the middle. A query on a pattern is far from it, and one hop does not
 #   bring it there. At β = 16 the pattern has a valley of its own.
 # - The symmetry of the patterns holds the walk on the tie, and there it settles on a saddle: the two answers
@@ -651,7 +660,8 @@ explore.step_and_settling(energy, hop, settle, one_step_gap, local_rate)
 # > sharp."*
 #
 # In that corner they do, as you have seen. The word to test is **only**. Find at least three cases outside
-# of it where your gap is below 0.01, each for another reason. A case is `(xi, Y, beta)`. It is outside when
+# of it where your gap is below 0.01, each for another reason (you judge that; the cell counts only the
+# gaps). A case is `(xi, Y, beta)`. It is outside when
 # no pattern is within 0.1 of the query, or no weight is above 0.9. Give each a name of your own.
 # `P4` and `P4_xi` are there; so are smaller sets like `P4[:1]`. Then write your verdict: `"true"` or
 # `"false"`. *(8 minutes)*
