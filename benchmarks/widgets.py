@@ -4,6 +4,9 @@ Both show the same landscape of the same scalar `energy`, written as a learner w
 JupyterLab and the same headless Chromium. Events are made inside the page, one a frame, so that
 the test driver takes no time. A frame counts when the pixels of the picture differ from those of
 the frame before; the time of a key press runs from the event to the first frame with new pixels.
+A moved point follows the hand in every frame, before the kernel has answered; so the frames that
+show an answer are counted, too. Run it on a machine that does nothing else: what is measured is
+a round trip through four processes, each of which would wait its turn.
 
 Run it as `python benchmarks/widgets.py`; it prints a table.
 """
@@ -93,8 +96,9 @@ window.dragSlider = async (which, seconds) => {
     }));
     const box = handle.getBoundingClientRect();
     mouse("mousedown", handle, box.left + box.width / 2);
-    const count = await counting(which, seconds, (time) => mouse(
-        "mousemove", document.documentElement, track.left + track.width * (0.5 - 0.5 * Math.cos(time * 5))));
+    const at = (time) => track.left + track.width * (0.5 - 0.5 * Math.cos(time * 5));
+    const count = await counting(
+        which, seconds, (time) => mouse("mousemove", document.documentElement, at(time)));
     mouse("mouseup", document.documentElement, 0);
     return count;
 };
@@ -102,8 +106,12 @@ window.dragSlider = async (which, seconds) => {
 window.movePoint = async (place, seconds) => {
     const handle = document.querySelectorAll(".hopping-handle")[place];
     const keys = ["ArrowRight", "ArrowUp", "ArrowLeft", "ArrowDown"];
+    const answers = () => Number(document.querySelector(root.view).dataset.answers);
+    const before = answers();
     let k = 0;
-    return counting("view", seconds, () => key(handle, keys[Math.floor(k++ / 25) % 4]));
+    const count = await counting(
+        "view", seconds, () => key(handle, keys[Math.floor(k++ / 25) % 4]));
+    return { ...count, answers: (answers() - before) / seconds };
 };
 async function counting(which, seconds, act) {
     const start = performance.now();
@@ -150,6 +158,7 @@ def measure(page: Page, seconds: float, presses: int) -> dict[str, float]:
     for name, place in (("token", 0), ("query", 3)):
         moved = page.evaluate("([place, s]) => movePoint(place, s)", [place, seconds])
         result[f"view {name}"] = moved["seen"]
+        result[f"answers {name}"] = moved["answers"]
         page.wait_for_timeout(1500)
     return result
 
@@ -182,8 +191,10 @@ def main() -> None:
     print("|---|---:|---:|---:|")
     ours, theirs = found["view β"], found["interact β"]
     print(f"| frames/s, dragging β | {ours:.1f} | {theirs:.1f} | {ours / theirs:.1f} |")
-    print(f"| frames/s, moving a token | {found['view token']:.1f} | – | – |")
-    print(f"| frames/s, moving the query | {found['view query']:.1f} | – | – |")
+    for name, called in (("token", "a token"), ("query", "the query")):
+        frames, answers = found[f"view {name}"], found[f"answers {name}"]
+        print(f"| frames/s, moving {called} | {frames:.1f} | – | – |")
+        print(f"| of these with a new answer of the kernel | {answers:.1f} | – | – |")
     ours, theirs = found["view key"], found["interact key"]
     print(f"| ms from key press to new pixels | {ours:.0f} | {theirs:.0f} | {theirs / ours:.1f} |")
 

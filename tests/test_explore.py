@@ -324,10 +324,11 @@ def test_messages_move_points_and_are_always_answered():
     move = {"view": "a", "number": 7, "name": "tokens", "index": 1, "at": [0.5, -0.5]}
     picture._moved(picture.view, move, [])
     assert picture.state["tokens"][1].tolist() == [0.5, -0.5]
-    assert picture.view.answer == {"view": "a", "done": 7}
+    assert (picture.view.answer["view"], picture.view.answer["done"]) == ("a", 7)
+    assert 0 < picture.view.answer["spent"] < 5000
     with pytest.raises(KeyError):
         picture._moved(picture.view, move | {"name": "nothing", "number": 8}, [])
-    assert picture.view.answer == {"view": "a", "done": 8}
+    assert picture.view.answer["done"] == 8
 
 
 def test_what_the_view_gets_is_json_and_float32():

@@ -1,9 +1,9 @@
 """The view: controls, a pure scene function, and a canvas that paints what it returns.
 
-The browser sends where a point is dragged to, one message at a time and always the newest place;
-the kernel asks the learner's functions and answers with the newest scene, its grids as binary
-float32. While something moves the grids are coarse; at rest they are refined, a slice of time at
-a time, so that the next message never waits long.
+The browser sends where a point is dragged to, always the newest place and never a queue; the
+kernel asks the learner's functions and answers with the newest scene, its grids as binary float32.
+While something moves the grids are coarse; at rest they are refined, a slice of time at a time, so
+that the next message never waits long.
 """
 
 import asyncio
@@ -134,13 +134,15 @@ class Picture(ipywidgets.VBox):
 
     def _moved(self, _view: View, message: dict, _buffers: list) -> None:
         """Answer the message of a view that a point was moved."""
-        answer = {"view": message["view"], "done": message["number"]}
+        answer = {"view": message["view"], "done": message["number"], "spent": 0.0}
+        start = time.perf_counter()
         try:
             place = self._points[message["name"]]
             target = place if message["index"] is None else place[message["index"]]
             target[:] = np.asarray(message["at"], dtype=float)[: len(target)]
             with self._lock, self.view.hold_sync():  # scene and answer are one message
                 self._show(MOVING)
+                answer["spent"] = 1000 * (time.perf_counter() - start)
                 self.view.answer = answer
         finally:  # whatever happened: the view waits for this before it sends again
             self.view.answer = answer
