@@ -258,8 +258,9 @@ class Gradebook:
             try:
                 with self._engine.begin() as connection:
                     own = _own_notebook(connection, student, cells, timestamp)
-                    connection.execute(SET_POINTS, [{"own": own, **each} for each in points])
-                    connection.execute(SET_COMMENT, [{"own": own, **each} for each in comments])
+                    for statement, rows in ((SET_POINTS, points), (SET_COMMENT, comments)):
+                        if rows:
+                            connection.execute(statement, [{"own": own, **row} for row in rows])
                     if changed and cells.tasks:
                         connection.execute(_look_again(own, cells.tasks.values()))
                     self._set_penalty(connection, own, student)
@@ -281,6 +282,9 @@ class Gradebook:
                 update(GRADE)
                 .where(GRADE.c.notebook_id.in_(own))
                 .values(auto_score=None, needs_manual_grade=True)
+            )
+            connection.execute(
+                update(OWN).where(OWN.c.id.in_(own)).values(late_submission_penalty=None)
             )
 
     def _set_penalty(self, connection: Connection, own: str, student: str) -> None:

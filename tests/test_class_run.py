@@ -503,6 +503,7 @@ def test_kill_9_at_random_moments_and_two_at_once(course, tmp_path, capsys):
         hand_in(course, student, answered(course, report=f"By {student}."))
     hand_in(course, "crash", answered(course, lse="import os\n\nos._exit(1)"))
     hand_in(course, "not-json", "<html>")
+    judging_version()  # one for all that is forked here, whoever edits the course meanwhile
     whole = copy_course(course, tmp_path / "whole")
     seconds = run(whole, seconds=None)
     expected = state(whole)
@@ -516,7 +517,8 @@ def test_kill_9_at_random_moments_and_two_at_once(course, tmp_path, capsys):
             run(killed, moments.uniform(0.0, seconds))
         run(killed, seconds=None, meanwhile=lambda: main(command))
         assert "this class is being graded already (by process" in capsys.readouterr().err
-        assert state(killed) == expected
+        for part, content in state(killed).items():
+            assert content == expected[part]
         shutil.rmtree(killed.root)
 
 
