@@ -23,6 +23,7 @@ from hopping.observe import (
     quiet,
     time_limit,
 )
+from hopping.progress import note_outcome
 from hopping.properties import PROPERTIES
 from hopping.verdict import CheckFailed, Verdict
 
@@ -63,6 +64,7 @@ def check(function: Callable[..., Any]) -> Verdict:
     """
     stored = load_stored(name_of(function, set(stored_names())))
     verdict = judge_check(stored, function)
+    note_outcome(stored.name, verdict.passed)
     if not verdict.passed:
         helpers = _unfinished_help(function)
         if helpers:
