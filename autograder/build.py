@@ -6,6 +6,7 @@ is well, and only those whose content differs.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -13,16 +14,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from nbformat import NotebookNode
+
 from autograder import lesson_text, notebooks
 from autograder.course import Course, CourseError
 from autograder.exercise import Exercise
 from autograder.leaks import leaks_in, solution_secrets
 from autograder.lesson_rules import read_lessons
-from autograder.lesson_text import Lesson, Problem
+from autograder.lesson_text import Cell, Lesson, Problem
 from autograder.notebooks import digest, dump, execute, is_current, sign
 from autograder.releasing import generate, install, staging, stray_files
 from autograder.stored_examples import stored_examples
 
+AT_ONCE = 2  # solutions that run at the same time
 LINE = 96  # characters up to which a part of a stored example stays on one line
 
 
@@ -102,21 +106,33 @@ def _solutions(
     scratch: Path,
     progress: Callable[[str], None],
 ) -> dict[Path, bytes]:
-    """Run the solutions that are not current, and return their files."""
+    """Run the solutions that are not current, two at a time, and return their files."""
     packages = _packages(course, scratch / "packages", examples)
     files: dict[Path, bytes] = {}
     problems: list[Problem] = []
-    for number, lesson in enumerate(lessons, 1):
+    stale: list[tuple[Lesson, Path, str]] = []
+    for lesson in lessons:
         path = course.solutions / lesson.name / f"{lesson.notebook}.ipynb"
         mine = {n: c for n, c in examples.items() if exercises[n].lesson == lesson.name}
         built_from = _inputs(course, lesson, mine)
-        if is_current(path, built_from):
-            continue
-        progress(f"{number}/{len(lessons)} {lesson.name}: running its solutions")
-        nb = notebooks.solved_notebook(lesson)
-        folder = scratch / "runs" / lesson.name
-        folder.mkdir(parents=True)
-        found = execute(nb, lesson, folder, packages)
+        if not is_current(path, built_from):
+            stale.append((lesson, path, built_from))
+
+    async def run_all() -> list[tuple[NotebookNode, list[tuple[Cell, str]]]]:
+        free = asyncio.Semaphore(AT_ONCE)
+
+        async def run(lesson: Lesson) -> tuple[NotebookNode, list[tuple[Cell, str]]]:
+            nb = notebooks.solved_notebook(lesson)
+            folder = scratch / "runs" / lesson.name
+            folder.mkdir(parents=True)
+            async with free:
+                progress(f"{lesson.name}: running its solutions")
+                return nb, await execute(nb, lesson, folder, packages)
+
+        return await asyncio.gather(*(run(lesson) for lesson, _, _ in stale))
+
+    runs = asyncio.run(run_all())
+    for (lesson, path, built_from), (nb, found) in zip(stale, runs, strict=True):
         problems += [
             Problem(
                 lesson.path,

@@ -166,7 +166,7 @@ def solved_notebook(lesson: Lesson) -> NotebookNode:
     return _notebook(cells)
 
 
-def execute(
+async def execute(
     nb: NotebookNode, lesson: Lesson, folder: Path, packages: Path
 ) -> list[tuple[Cell, str]]:
     """Run a solved notebook in a kernel of its own and keep what does not vary.
@@ -210,7 +210,7 @@ def execute(
         resources={"metadata": {"path": str(folder)}},
     )
     try:
-        client.execute(env=_environment(folder, packages))
+        await client.async_execute(env=_environment(folder, packages))
     except CellTimeoutError:
         return [(lesson.cells[started], f"it ran for more than {CELL_SECONDS} s")]
     except DeadKernelError:

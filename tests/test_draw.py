@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import json
 import subprocess
 import sys
 import weakref
@@ -318,7 +319,7 @@ def test_figures_are_unknown_to_pyplot_and_are_freed():
     for _ in range(2):
         with draw.figure(words="A bar.") as (picture, (ax,)):
             draw.draw_bars(ax, [1.0])
-        picture._repr_mimebundle_()
+        draw.picture_bundle(picture, picture.words)
         freed.append(weakref.ref(picture))
         del picture, ax
     gc.collect()
@@ -339,10 +340,29 @@ def test_the_style_does_not_stay_behind():
     assert plt.rcParams == before
 
 
-def test_a_figure_shows_itself_with_its_words():
-    with draw.figure(words="Two valleys.") as (picture, _axes):
-        pass
-    data, metadata = picture._repr_mimebundle_()
+SHOWN = """
+import json, sys
+from autograder.inside.shell import make_shell
+shell = make_shell(sys.argv[1])  # it has IPython's own printers of figures
+shell.record.start(1_000_000)
+shell.run_cell('''
+from hopping import draw
+draws = []
+with draw.figure(words="Two valleys.") as (picture, axes):
+    pass
+picture.draw = lambda renderer, draw=picture.draw: (draws.append(1), draw(renderer))
+picture
+''')
+print(json.dumps([shell.record.finish(), len(shell.user_ns["draws"])]))
+"""
+
+
+def test_a_figure_is_drawn_once_and_shows_its_words(tmp_path):
+    command = [sys.executable, "-c", SHOWN, str(tmp_path)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    (output,), draws = json.loads(told)
+    data, metadata = output["data"], output["metadata"]
+    assert draws == 1
     assert data["text/plain"] == "Two valleys."
     assert data["image/png"].startswith("iVBORw0KGgo")
     assert metadata["image/png"]["alt"] == "Two valleys."

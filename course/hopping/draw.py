@@ -23,8 +23,10 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from IPython.display import display
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
@@ -67,8 +69,10 @@ class _Picture(Figure):
 
     words = ""
 
-    def _repr_mimebundle_(self, **_kwargs: object) -> tuple[dict, dict]:
-        return picture_bundle(self, self.words)
+    def _ipython_display_(self) -> None:
+        # A mere MIME bundle would be drawn once more, by IPython's own printer of figures.
+        data, metadata = picture_bundle(self, self.words)
+        display(data, metadata=metadata, raw=True)
 
 
 def picture_bundle(figure: Figure, words: str) -> tuple[dict, dict]:
@@ -89,12 +93,12 @@ def picture_bundle(figure: Figure, words: str) -> tuple[dict, dict]:
     tuple of (dict, dict)
         Data and metadata as IPython's display protocol wants them.
     """
-    full, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(full, format="png")
-    image = Image.open(full).convert("RGB")
-    image.quantize(255, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
-        small, "png", optimize=True
-    )
+    # Figure.savefig would lay the figure out and draw it twice, and this would read its PNG again.
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    small = io.BytesIO()
+    image.quantize(255, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(small, "png")
     png = base64.b64encode(small.getvalue()).decode()
     page = f'<img alt="{html.escape(words)}" src="data:image/png;base64,{png}">'
     return (
