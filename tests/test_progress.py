@@ -151,6 +151,18 @@ def test_the_latest_outcome_counts_and_the_first_pass_stays(work):
     assert standing(progress(), "lse").passed
 
 
+def test_the_latest_outcome_counts_when_the_clock_is_set_back(work):
+    check(lse)
+    path = work / "01_lse_gradient" / FILE
+    path.write_text(path.read_text("utf-8").replace('"20', '"30'), "utf-8")  # a thousand years on
+    refused("lse")
+    assert not standing(progress(), "lse").passed
+
+
+def test_where_nothing_was_checked_it_says_so(work):
+    assert "No check has been noted here yet" in progress().notes[0]
+
+
 def test_every_lesson_is_seen_from_every_other_and_from_above(work, monkeypatch):
     check(lse)
     monkeypatch.chdir(work / "02_gmm_polarization")
@@ -212,7 +224,7 @@ DAMAGED = {
 def test_a_damaged_file_is_put_aside_and_never_lost(work, content):
     folder = work / "01_lse_gradient"
     (folder / FILE).write_bytes(content)
-    (note,) = progress().notes
+    note = progress().notes[0]
     assert "01_lse_gradient" in note
     assert "damaged" in note
     assert (folder / FILE).read_bytes() == content, "showing changes nothing"
@@ -310,7 +322,7 @@ def test_what_cannot_be_written_is_said_and_written_later(work, monkeypatch, tro
 def test_an_unreadable_file_is_said(work):
     check(lse)
     with a_folder_in_its_place(work / "01_lse_gradient"):
-        (note,) = progress().notes
+        note = progress().notes[0]
     assert "01_lse_gradient" in note
     assert "cannot be read" in note
 

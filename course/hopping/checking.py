@@ -44,6 +44,8 @@ class Stored:
 def check(function: Callable[..., Any]) -> Verdict:
     """Check one exercise's function on the stored examples and say what is wrong first.
 
+    In a notebook the outcome is noted, for `hopping.progress`.
+
     Parameters
     ----------
     function : callable

@@ -73,11 +73,11 @@ def note_outcome(exercise: str, passed: bool) -> None:
     passed : bool
         Whether the check found nothing wrong.
     """
-    if not _in_a_kernel():  # a test, a program, the examiner: no notebook to lie beside
-        return
-    now = datetime.now(UTC)
-    _trouble.clear()
     try:
+        if not _in_a_kernel():  # a test, a program, the examiner: no notebook to lie beside
+            return
+        _trouble.clear()
+        now = datetime.now(UTC)
         _pending[exercise] = _joined(
             _pending.get(exercise), Record(passed, now, now if passed else None)
         )
@@ -93,12 +93,9 @@ def _in_a_kernel() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def _joined(one: Record | None, other: Record) -> Record:
-    """Return the later of two outcomes, with the earlier of the first passes."""
-    if one is None:
-        return other
-    passes = [record.first_passed for record in (one, other) if record.first_passed]
-    later = max(one, other, key=lambda record: record.checked)
+def _joined(earlier: Record | None, later: Record) -> Record:
+    """Return the later outcome, with the first of both times at which it passed."""
+    passes = [r.first_passed for r in (earlier, later) if r and r.first_passed]
     return Record(later.passed, later.checked, min(passes, default=None))
 
 
@@ -153,7 +150,7 @@ def _to_text(records: Mapping[str, Record]) -> str:
     exercises = {
         name: {
             "passed": record.passed,
-            "checked": record.checked.isoformat(timespec="microseconds"),
+            "checked": record.checked.isoformat(),
             "first_passed": record.first_passed and record.first_passed.isoformat(),
         }
         for name, record in sorted(records.items())
@@ -337,15 +334,18 @@ def progress() -> Progress:
     Progress
         Name it last in a cell to see it; `Progress.picture` is the picture alone.
     """
-    records: dict[str, Record] = {}
+    found: list[tuple[str, Record]] = []
     notes: list[str] = []
     order: list[str] = []
     for folder in _folders(notes):
-        for name, record in _read_or_tell(folder, notes).items():
-            records[name] = _joined(records.get(name), record)
+        found += _read_or_tell(folder, notes).items()
         order += _order_in(folder)
-    for name, record in _pending.items():
+    found.sort(key=lambda item: item[1].checked)
+    records: dict[str, Record] = {}
+    for name, record in (*found, *_pending.items()):
         records[name] = _joined(records.get(name), record)
+    if not records:
+        notes.append("No check has been noted here yet. In a notebook, every check(...) is.")
     if _pending:
         notes.append(
             f"Not kept yet: {', '.join(sorted(_pending))} ({', '.join(_trouble)}). It is "
