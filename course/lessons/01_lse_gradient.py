@@ -573,6 +573,9 @@ for h in 10.0 ** -np.arange(1, 11):
 # - lse has no valleys: it is convex and unbounded. A bowl turns it into a landscape in lesson 2.
 # - That a gradient exists says nothing yet about why one would step along it. That is lesson 3.
 #
+# **Where you are.** `from hopping.progress import progress` and then `progress()`, in a cell of your
+# own in any lesson, shows which exercises pass in which lesson.
+#
 # **Read on.** H. Ramsauer and others, *Hopfield networks is all you need*, ICLR 2021
 # (arXiv 2008.02217), section 2 and appendix A: the same lse, with patterns as columns where we have
 # rows. S. Boyd and L. Vandenberghe, *Convex optimization* (2004), section 3.1.5: log-sum-exp is
