@@ -17,12 +17,13 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder import lesson_text, notebooks
+from autograder.built import digest
 from autograder.course import Course, CourseError
 from autograder.exercise import Exercise
 from autograder.leaks import leaks_in, solution_secrets
 from autograder.lesson_rules import read_lessons
 from autograder.lesson_text import Cell, Lesson, Problem
-from autograder.notebooks import digest, dump, execute, is_current, sign
+from autograder.notebooks import dump, execute, is_current, sign
 from autograder.releasing import generate, install, staging, stray_files
 from autograder.stored_examples import stored_examples
 

@@ -230,10 +230,17 @@ def _course(options: argparse.Namespace) -> Course:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from autograder.build import build
-    from autograder.exercises import load
+    from autograder.built import inputs, is_built, remember
 
-    changed = build(_course(options), load(), progress=_say)
+    course = _course(options)
+    changed = []
+    if not is_built(course):
+        from autograder.build import build
+        from autograder.exercises import load
+
+        built_from = inputs(course)  # before, because a text may be edited meanwhile
+        changed = build(course, load(), progress=_say)
+        remember(course, built_from)
     _say("\n".join(f"changed: {name}" for name in changed) or "Everything was up to date.")
     return ALL_GRADED
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import textwrap
@@ -16,6 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from autograder.built import digest
 from autograder.exercise import Exercise
 from autograder.lesson_text import Cell, Lesson, after_solution
 
@@ -264,16 +264,6 @@ def _settle(cell: NotebookNode, private: list[str]) -> Iterator[str]:
 
 
 # --- What a solved notebook was built from ----------------------------------------------------
-
-
-def digest(parts: Mapping[str, bytes]) -> str:
-    """Return one hash of named contents, whatever their order."""
-    total = hashlib.sha256()
-    for name in sorted(parts):
-        for piece in (name.encode(), parts[name]):
-            total.update(len(piece).to_bytes(8, "big"))
-            total.update(piece)
-    return total.hexdigest()
 
 
 def sign(nb: NotebookNode, built_from: str) -> None:
