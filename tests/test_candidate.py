@@ -344,10 +344,17 @@ def by_stream(outputs):
 
 
 @pytest.fixture(scope="module")
-def both(sandbox):
+def both(sandbox, tmp_path_factory):
     """Run the cells in a kernel and in a candidate."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
-    NotebookClient(notebook, allow_errors=True, record_timing=False, kernel_name="python3").execute(
+    NotebookClient(
+        notebook,
+        allow_errors=True,
+        record_timing=False,
+        kernel_name="python3",
+        # Beside a notebook its checks leave a file.
+        resources={"metadata": {"path": str(tmp_path_factory.mktemp("kernel"))}},
+    ).execute(
         # In a test a kernel does not listen to what is written past Python.
         env={k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
     )
