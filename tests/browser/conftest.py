@@ -1,4 +1,4 @@
-"""Fixtures: one server and one browser a session, one page a test that must stay without faults."""
+"""Fixtures: one server and one page a session, and no test may leave faults on a page."""
 
 import pytest
 from jupyter import Faults, chromium, jupyter_server
@@ -22,16 +22,34 @@ def browser_program():
         yield browser
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def faults():
     return Faults()
 
 
-@pytest.fixture
-def page(browser_program, faults):
-    context = browser_program.new_context(viewport={"width": 1280, "height": 1400})
-    page = context.new_page()
-    faults.watch(page)
-    yield page
-    context.close()
+@pytest.fixture(autouse=True)
+def no_faults(faults):
+    yield
     faults.check()
+
+
+def new_page(browser, faults):
+    page = browser.new_page(viewport={"width": 1280, "height": 1400})
+    faults.watch(page)
+    return page
+
+
+@pytest.fixture(scope="session")
+def page(browser_program, faults):
+    """Return the page that most tests use, one after the other."""
+    page = new_page(browser_program, faults)
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def own_page(browser_program, faults):
+    """Return a page for a test that must start JupyterLab itself."""
+    page = new_page(browser_program, faults)
+    yield page
+    page.close()

@@ -179,21 +179,37 @@ class Faults:
             self.elsewhere.append(request.url)
 
     def check(self) -> None:
-        """Fail when there was any fault."""
-        assert not self.errors, "console errors: " + "; ".join(self.errors)
-        assert not self.elsewhere, "requests elsewhere: " + "; ".join(self.elsewhere)
+        """Fail when there was any fault since the last check."""
+        errors, self.errors = self.errors, []
+        elsewhere, self.elsewhere = self.elsewhere, []
+        assert not errors, "console errors: " + "; ".join(errors)
+        assert not elsewhere, "requests elsewhere: " + "; ".join(elsewhere)
 
 
 def open_notebook(page: Page, server: Server, name: str) -> None:
     """Open a notebook and wait until its kernel is connected and answers.
 
-    The toolbar's idle mark is no sign of that; the connection of the session is.
+    A page that shows JupyterLab already goes on with it: to start it anew takes longer than most
+    tests. The toolbar's idle mark is no sign of a kernel; the connection of the session is.
     """
-    page.goto(server.address(name))
-    page.wait_for_function("() => window.jupyterapp", timeout=PATIENCE)
-    page.evaluate("() => window.jupyterapp.restored")
+    if page.url.startswith(f"{server.url}lab") and not page.locator(".jp-Dialog").count():
+        page.evaluate(
+            """async (path) => {
+                await window.jupyterapp.commands.execute("docmanager:open", { path });
+            }""",
+            name,
+        )
+    else:
+        page.goto(server.address(name))
+        page.wait_for_function("() => window.jupyterapp", timeout=PATIENCE)
+        page.evaluate("() => window.jupyterapp.restored")
     page.wait_for_function(
-        "() => window.jupyterapp.shell.currentWidget?.sessionContext", timeout=PATIENCE
+        """(name) => {
+            const open = window.jupyterapp.shell.currentWidget;
+            return open?.sessionContext && open.context.path === name;
+        }""",
+        arg=name,
+        timeout=PATIENCE,
     )
     wait_for_kernel(page)
 
@@ -264,7 +280,10 @@ def set_cell(page: Page, place: int, source: str) -> None:
 def change_theme(page: Page, theme: str) -> None:
     """Switch to "JupyterLab Dark" or "JupyterLab Light"."""
     page.evaluate(
-        "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", theme
+        """async (theme) => {
+            await window.jupyterapp.commands.execute("apputils:change-theme", { theme });
+        }""",
+        theme,
     )
     page.wait_for_function(
         "(theme) => document.body.dataset.jpThemeName === theme", arg=theme, timeout=PATIENCE
@@ -272,6 +291,30 @@ def change_theme(page: Page, theme: str) -> None:
 
 
 def close_notebook(page: Page) -> None:
-    """End the kernel of the open notebook and leave its page."""
-    page.evaluate("() => window.jupyterapp.shell.currentWidget?.sessionContext.shutdown()")
-    page.goto("about:blank")
+    """End the kernel of the open notebook and close it, without asking whether to save it."""
+    page.evaluate(
+        """async () => {
+            const open = window.jupyterapp?.shell.currentWidget;
+            if (!open?.sessionContext) return;
+            await open.sessionContext.shutdown();
+            open.dispose();
+        }"""
+    )
+
+
+@contextmanager
+def resized(page: Page, width: int, zoom: float = 1) -> Iterator[None]:
+    """Give a page another width for a while, with so many device pixels to one of its own.
+
+    A browser's zoom of 200 % halves the width and doubles the device pixels.
+    """
+    usual = page.viewport_size
+    measures = {"width": width, "height": usual["height"], "deviceScaleFactor": zoom}
+    session = page.context.new_cdp_session(page)
+    page.set_viewport_size({"width": width, "height": usual["height"]})
+    session.send("Emulation.setDeviceMetricsOverride", measures | {"mobile": False})
+    try:
+        yield
+    finally:
+        session.detach()
+        page.set_viewport_size(usual)

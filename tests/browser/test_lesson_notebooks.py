@@ -1,56 +1,86 @@
-"""A released lesson in a real JupyterLab: solved, wrong on purpose, moved, validated."""
+"""Every released lesson in a real JupyterLab: solved, moved, seen, validated, wrong on purpose."""
 
-import os
 import re
 import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
-from jupyter import close_notebook, open_notebook, run_all, run_cell, set_cell
+from jupyter import (
+    change_theme,
+    close_notebook,
+    open_notebook,
+    resized,
+    run_all,
+    run_cell,
+    set_cell,
+)
+from pictures import (
+    at_rest,
+    faults_of_access,
+    keep_screenshot,
+    pictures,
+    wait_for_other_pictures,
+    wait_until_painted,
+)
 from playwright.sync_api import expect
 
 from autograder.exercises import load
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
-LESSONS = ["01_lse_gradient"]  # the lesson whose whole run in a browser has been gone through
-VIEW = ".hopping-view"
+LESSONS = sorted(folder.name for folder in (ROOT / "release").iterdir() if folder.is_dir())
+CLASSIC = LESSONS[0]  # the one that is shown in the classic notebook too
+SLIDERS = ".noUi-handle"
+POINTS = ".hopping-handle, .hopping-turner"
 
 
 def notebook(room, lesson):
     return nbformat.read(next((ROOT / room / lesson).glob("*.ipynb")), as_version=4)
 
 
-def solve(page, lesson):
-    """Type the solution of every cell that a learner writes; return the places of all cells."""
+def exercises(lesson):
+    return [exercise.name for exercise in load().values() if exercise.lesson == lesson]
+
+
+def places_of(lesson):
+    """Return the place of every cell by its grade_id, or its id when it has none."""
+    cells = notebook("release", lesson).cells
+    names = [cell.metadata.get("nbgrader", {}).get("grade_id", cell.id) for cell in cells]
+    return {name: place for place, name in enumerate(names)}
+
+
+def solutions(lesson):
+    """Return what a learner would write, by the place of the cell."""
     solved = {cell.id: cell.source for cell in notebook("solutions", lesson).cells}
-    places = {}
-    for place, cell in enumerate(notebook("release", lesson).cells):
-        places[cell.metadata.get("nbgrader", {}).get("grade_id", cell.id)] = place
-        if cell.metadata.get("nbgrader", {}).get("solution") and cell.id in solved:
-            set_cell(page, place, solved[cell.id])
-    return places
+    return {
+        place: solved[cell.id]
+        for place, cell in enumerate(notebook("release", lesson).cells)
+        if cell.metadata.get("nbgrader", {}).get("solution") and cell.id in solved
+    }
 
 
-def keep_screenshot(page, name):
-    folder = os.environ.get("SCREENSHOTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=Path(folder) / f"{name}.png")
+def open_solved(page, server, lesson):
+    """Open a fresh copy of the released lesson, type the solutions, and run it."""
+    source = next((ROOT / "release" / lesson).glob("*.ipynb"))
+    shutil.copy(source, server.folder / source.name)
+    open_notebook(page, server, source.name)
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft?.()")  # Notebook 7 has no such side
+    for place, text in solutions(lesson).items():
+        set_cell(page, place, text)
+    run_all(page)
+    wait_until_painted(page)
 
 
-@pytest.fixture(params=LESSONS)
+@pytest.fixture(scope="module", params=LESSONS)
 def lesson(request):
     return request.param
 
 
-@pytest.fixture
-def opened(page, lab, lesson):
-    """Open a fresh copy of the released lesson in JupyterLab."""
-    source = next((ROOT / "release" / lesson).glob("*.ipynb"))
-    shutil.copy(source, lab.folder / source.name)
-    open_notebook(page, lab, source.name)
+@pytest.fixture(scope="module")
+def solved(page, lab, lesson):
+    """Return a page that shows the lesson in JupyterLab, solved and run."""
+    open_solved(page, lab, lesson)
     yield page
     close_notebook(page)
 
@@ -59,59 +89,112 @@ def outputs(page, place):
     return page.locator(".jp-Notebook .jp-Cell").nth(place).locator(".jp-OutputArea-output")
 
 
-def wait_until_painted(page):
-    page.wait_for_selector(f"{VIEW}[data-painted]")
-    page.wait_for_timeout(1000)
+def views(page):
+    """Return every picture with its controls."""
+    return page.locator(".widget-vbox:has(.hopping-view)").all()
 
 
-def test_solved_it_runs_from_top_to_bottom_moves_and_validates(opened, lesson):
-    page = opened
-    places = solve(page, lesson)
-    run_all(page)
-    wait_until_painted(page)
-    assert page.locator(".jp-OutputArea-output[data-mime-type*='stderr']").count() == 0
-    for name in (e.name for e in load().values() if e.lesson == lesson):
-        expect(outputs(page, places[f"check_{name}"]).first).to_contain_text("pass")
-
-    view = page.locator(VIEW).first
-    view.scroll_into_view_if_needed()
-    keep_screenshot(page, f"{lesson}_solved")
-    before = view.screenshot()
-    knob = page.locator(".widget-slider [role='slider'], .jp-OutputArea [role='slider']").first
-    for key in ("End", "Home"):
-        knob.focus()
-        knob.press(key)
-        page.wait_for_timeout(1500)
-        keep_screenshot(page, f"{lesson}_{key}")
-        after = view.screenshot()
-        assert after != before, f"{key} changed nothing"
-        before = after
-
-    page.get_by_role("button", name=re.compile("Validate")).first.click()
-    expect(page.get_by_text("passes all the tests")).to_be_visible(timeout=120_000)
-    keep_screenshot(page, f"{lesson}_validated")
-    page.locator(".jp-Dialog button").click()
+def test_solved_it_runs_from_top_to_bottom(solved, lesson):
+    assert solved.locator(".jp-OutputArea-output[data-mime-type*='stderr']").count() == 0
+    places = places_of(lesson)
+    for name in exercises(lesson):
+        expect(outputs(solved, places[f"check_{name}"]).first).to_contain_text("pass")
 
 
-def test_wrong_on_purpose_it_says_what_is_wrong(opened, lesson):
-    page = opened
-    first = next(e for e in load().values() if e.lesson == lesson)
-    places = solve(page, lesson)
-    cells = notebook("release", lesson).cells
-    right = next(
-        cell.source
-        for cell in notebook("solutions", lesson).cells
-        if cell.id == cells[places[first.name]].id
-    )
+def test_every_control_and_point_of_every_view_moves_it(solved, lesson):
+    assert views(solved)
+    for number, view in enumerate(views(solved)):
+        view.scroll_into_view_if_needed()
+        for slider in view.locator(".noUi-handle").all():
+            slides(view, slider, f"{lesson}_{number}_{slider.get_attribute('aria-label')}")
+        for menu in view.locator("select").all():
+            for key in ("End", "Home"):
+                changes(view, menu, key)
+        for button in view.locator("button").all():
+            for _ in ("on", "off"):
+                changes(view, button, "Space")
+        for point in view.locator(".hopping-handle, .hopping-turner").all():
+            changes(view, point, "ArrowLeft")
+        said = " ".join(view.locator(".hopping-note").all_inner_texts())
+        assert "raised" not in said and "not written" not in said
+    assert not "".join(solved.locator(".hopping-status").all_inner_texts())
+
+
+def slides(view, slider, name):
+    """Move a slider to both ends from the keyboard, then back by writing its number."""
+    readout = slider.locator("xpath=ancestor::*[contains(@class, 'widget-slider')]")
+    readout = readout.locator(".widget-readout")
+    start, was = readout.inner_text(), slider.get_attribute("aria-valuenow")
+    ends = [slider.get_attribute(f"aria-value{end}") for end in ("min", "max")]
+    for key, end in sorted(zip(("Home", "End"), ends, strict=True), key=lambda e: e[1] == was):
+        changes(view, slider, key)
+        assert float(slider.get_attribute("aria-valuenow")) == float(end)
+        keep_screenshot(view, f"{name}_{key}")
+    if was == end:
+        return
+    before = pictures(view)
+    readout.fill(start)
+    readout.press("Enter")
+    wait_for_other_pictures(view, before)
+
+
+def changes(view, control, key):
+    """Press a key on a control, and wait until the picture is another."""
+    before = pictures(view)
+    control.focus()
+    control.press(key)
+    wait_for_other_pictures(view, before)
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_axe_finds_no_serious_fault(solved, lesson, theme):
+    change_theme(solved, theme)
+    try:
+        at_rest(solved)
+        for number, view in enumerate(views(solved)):
+            keep_screenshot(view, f"{lesson}_{number}_{theme[11:]}")
+        assert faults_of_access(solved) == []
+    finally:
+        change_theme(solved, "JupyterLab Light")
+
+
+@pytest.mark.parametrize(("width", "zoom"), [(640, 2), (360, 1)], ids=["zoomed", "narrow"])
+def test_no_view_is_cut_off(solved, lesson, width, zoom):
+    with resized(solved, width, zoom):
+        at_rest(solved)
+        for number, view in enumerate(views(solved)):
+            keep_screenshot(view, f"{lesson}_{number}_{width}")
+            assert view.evaluate("(e) => e.scrollWidth <= e.clientWidth + 1")
+
+
+def test_validate_passes_what_is_solved(solved):
+    solved.get_by_role("button", name=re.compile("Validate")).first.click()
+    expect(solved.get_by_text("passes all the tests")).to_be_visible(timeout=180_000)
+    solved.locator(".jp-Dialog button").click()
+
+
+def test_wrong_on_purpose_it_says_what_is_wrong(solved, lesson):
+    first = exercises(lesson)[0]
+    places = places_of(lesson)
+    right = solutions(lesson)[places[first]]
     wrong = re.sub(r"return (.*)", r"return 2 * (\1)", right)
     assert wrong != right
-    set_cell(page, places[first.name], wrong)
-    for place in range(places[f"check_{first.name}"] + 1):
-        if cells[place].cell_type == "code":
-            run_cell(page, place)
-    told = outputs(page, places[f"check_{first.name}"]).first
-    expect(told).to_contain_text(f"{first.name}: not right yet")
-    expect(told).to_contain_text("called with")
-    expect(told).not_to_contain_text("Traceback")
-    told.scroll_into_view_if_needed()
-    keep_screenshot(page, f"{lesson}_wrong")
+    told = outputs(solved, places[f"check_{first}"]).first
+    for written, saying in ((wrong, f"{first}: not right yet"), (right, "pass")):
+        set_cell(solved, places[first], written)
+        run_cell(solved, places[first])
+        run_cell(solved, places[f"check_{first}"])
+        expect(told).to_contain_text(saying)
+        expect(told).not_to_contain_text("Traceback")
+        if written == wrong:
+            expect(told).to_contain_text("called with")
+            keep_screenshot(told, f"{lesson}_wrong")
+
+
+def test_a_lesson_runs_in_the_classic_notebook(own_page, classic):
+    open_solved(own_page, classic, CLASSIC)
+    assert own_page.locator(".jp-OutputArea-output[data-mime-type*='stderr']").count() == 0
+    view = views(own_page)[0]
+    changes(view, view.locator(".noUi-handle").first, "End")
+    assert faults_of_access(own_page) == []
+    close_notebook(own_page)

@@ -1,15 +1,31 @@
 """The view in a real JupyterLab and a real browser: mouse, keyboard, themes, and bad input."""
 
-import os
 import re
-from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from jupyter import change_theme, close_notebook, open_notebook, run_all, run_cell, set_cell
+from jupyter import (
+    change_theme,
+    close_notebook,
+    open_notebook,
+    resized,
+    run_all,
+    run_cell,
+    set_cell,
+)
+from pictures import (
+    at_rest,
+    drag,
+    faults_of_access,
+    handle,
+    is_at,
+    keep_screenshot,
+    pixels,
+    says,
+    wait_for_change,
+    wait_until_painted,
+)
 from playwright.sync_api import expect
 
-expect.set_options(timeout=30_000)
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 
 # What a learner would have written by then.
@@ -50,7 +66,10 @@ def show(page, lab, request):
     """Open a notebook with these cells after WRITTEN, run it, and wait for the first picture."""
     name = re.sub(r"\W", "_", request.node.name)
 
-    def _show(*cells):
+    opened = []
+
+    def _show(*cells, page=page):
+        opened.append(page)
         open_notebook(page, lab, lab.write(f"{name}.ipynb", WRITTEN, *cells))
         page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
         run_all(page)
@@ -58,78 +77,9 @@ def show(page, lab, request):
         return page
 
     yield _show
-    keep = os.environ.get("SCREENSHOTS")
-    if keep:
-        Path(keep).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=Path(keep) / f"{name}.png")
-    close_notebook(page)
-
-
-def wait_until_painted(page):
-    page.wait_for_selector(".hopping-view[data-painted]")
-    at_rest(page)
-
-
-def at_rest(page):
-    """Wait until the picture has not been painted anew for half a second."""
-    page.wait_for_function(
-        """() => {
-            const now = [...document.querySelectorAll(".hopping-view")]
-                .map((view) => view.dataset.painted).join();
-            if (window.seen !== now) {
-                window.seen = now;
-                window.since = performance.now();
-            }
-            return performance.now() - window.since > 500;
-        }""",
-        polling=50,
-    )
-
-
-CANVAS = """
-    ([view, panel]) => document.querySelectorAll(".hopping-view")[view]
-        .querySelectorAll(".hopping-stage > canvas")[panel].toDataURL()
-"""
-
-
-def pixels(page, panel=0, view=0):
-    at_rest(page)
-    return page.evaluate(CANVAS, [view, panel])
-
-
-def wait_for_change(page, before, panel=0, view=0):
-    """Wait until the pixels of a panel are others, and return them when it rests."""
-    page.wait_for_function(
-        f"([view, panel, before]) => ({CANVAS})([view, panel]) !== before",
-        arg=[view, panel, before],
-        timeout=30_000,
-    )
-    return pixels(page, panel, view)
-
-
-def says(page, text, view=0):
-    """Wait until the words of a view hold a text."""
-    expect(page.locator(".hopping-words").nth(view)).to_contain_text(text)
-
-
-def is_at(page, name, text):
-    """Wait until a movable point tells its place so."""
-    expect(handle(page, name)).to_have_attribute("aria-valuetext", text)
-
-
-def handle(page, name):
-    return page.locator(f'.hopping-handle[aria-label^="{name}"]').first
-
-
-def drag(page, name, dx, dy, steps=8):
-    target = handle(page, name)
-    target.scroll_into_view_if_needed()
-    box = target.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + dx, y + dy, steps=steps)
-    page.mouse.up()
+    for used in opened:
+        keep_screenshot(used, name)
+        close_notebook(used)
 
 
 def test_dragging_a_token_moves_the_landscape(show):
@@ -209,14 +159,15 @@ def test_the_surface_turns_by_mouse_and_keyboard(show):
     assert "°, from" in turner.get_attribute("aria-valuetext")
 
 
-def test_without_webgl_nothing_changes(page, show):
+def test_without_webgl_nothing_changes(own_page, show):
+    page = own_page
     page.add_init_script(
         """const get = HTMLCanvasElement.prototype.getContext;
         HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
             return kind.includes("webgl") ? null : get.call(this, kind, ...rest);
         };"""
     )
-    show(LANDSCAPE)
+    show(LANDSCAPE, page=page)
     colors = """(canvas) => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
         return new Set(new Uint32Array(data.buffer)).size;
@@ -359,15 +310,6 @@ def test_lesson_01_the_button_changes_no_weight(show):
     assert page.locator(".hopping-note").all_inner_texts() == [""] * 5
 
 
-def faults_of_access(page):
-    found = Axe().run(page, context=".jp-OutputArea").response["violations"]
-    return [
-        (fault["id"], [node["html"][:120] for node in fault["nodes"]])
-        for fault in found
-        if fault["impact"] in ("serious", "critical")
-    ]
-
-
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_axe_finds_no_serious_fault(show, theme):
     page = show(LANDSCAPE, LESSON_01, "explore.landscape(unwritten, Y)")
@@ -386,26 +328,22 @@ def test_axe_finds_no_serious_fault(show, theme):
     ("width", "zoom"), [(1280, 1), (640, 2), (330, 1)], ids=["wide", "zoomed", "narrow"]
 )
 def test_every_width_and_zoom(page, show, width, zoom):
-    # 200 % zoom of a 1280 pixel window is a 640 pixel window with two device pixels to one.
-    page.set_viewport_size({"width": width, "height": 1200})
-    page.context.new_cdp_session(page).send(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 1200, "deviceScaleFactor": zoom, "mobile": False},
-    )
-    show(LANDSCAPE)
-    view = page.locator(".hopping-view")
-    assert view.evaluate("(e) => e.scrollWidth <= e.clientWidth + 1")
-    for panel in page.locator(".hopping-panel").all():
-        assert panel.bounding_box()["width"] <= view.bounding_box()["width"] + 1
-    canvas = page.locator(".hopping-stage > canvas").first
-    sharp = canvas.evaluate("(e) => e.width / e.getBoundingClientRect().width")
-    assert abs(sharp - zoom) < 0.02
-    before = pixels(page)
-    drag(page, "query", -30, -30)
-    wait_for_change(page, before)
+    with resized(page, width, zoom):
+        show(LANDSCAPE)
+        view = page.locator(".hopping-view")
+        assert view.evaluate("(e) => e.scrollWidth <= e.clientWidth + 1")
+        for panel in page.locator(".hopping-panel").all():
+            assert panel.bounding_box()["width"] <= view.bounding_box()["width"] + 1
+        canvas = page.locator(".hopping-stage > canvas").first
+        sharp = canvas.evaluate("(e) => e.width / e.getBoundingClientRect().width")
+        assert abs(sharp - zoom) < 0.02
+        before = pixels(page)
+        drag(page, "query", -30, -30)
+        wait_for_change(page, before)
 
 
-def test_the_classic_notebook_shows_it_too(page, classic):
+def test_the_classic_notebook_shows_it_too(own_page, classic):
+    page = own_page
     open_notebook(page, classic, classic.write("classic.ipynb", WRITTEN, LANDSCAPE))
     run_all(page)
     wait_until_painted(page)
