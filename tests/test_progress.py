@@ -472,6 +472,8 @@ def test_the_page_has_headings_escapes_names_and_describes_its_picture():
     assert alt == "1 of 4 exercises pass. Filled circles pass, hollow ones are open."
     assert data["text/plain"] == str(shown("xo", "oo"))
     assert "triangles passed before" in shown("xt").words
+    open_one = Progress((LessonProgress("a lesson", (Standing("<f>", False),)),), ("<note>",))
+    assert not {"<f>", "<note>"} & set(re.findall(r"<\w+>", open_one._repr_html_()))
 
 
 def image(some):
