@@ -36,7 +36,7 @@ from hopping.explore import (
     TroubleError,
     ask,
 )
-from hopping.explore.sampling import COARSEST, Sampling, Samplings, resolve
+from hopping.explore.sampling import COARSEST, Sampling, Samplings, make_marks, resolve
 from hopping.explore.scene import Grid, _Switch
 from hopping.explore.twin import draw_scene
 from hopping.explore.view import _grids
@@ -269,9 +269,8 @@ def test_makers_fail_alone():
 
     marks = [fails, lambda: Path([[0, 0], [1, 1]]), lambda: [Bars([1.0]), Note("said")]]
     words = ["First.", lambda: ask(unwritten, 1, 2, 3), lambda: "Third, at -0.5 (7.6e-12)."]
-    scene, finished = resolve(
-        Scene([Panel("", *SQUARE, marks)], words), Samplings(), 0.0, whole=True
-    )
+    scene = make_marks(Scene([Panel("", *SQUARE, marks)], words))
+    scene, finished = resolve(scene, Samplings(), 0.0, whole=True)
     kinds = [type(mark).__name__ for mark in scene.panels[0].marks]
     assert kinds == ["Note", "Path", "Bars", "Note"]
     assert (
@@ -310,7 +309,7 @@ def test_moving_the_query_does_not_ask_for_the_landscape_again():
         return energy(xi, Y, beta)
 
     picture = explore.landscape(counted, TOKENS, QUERY)
-    while not picture._compute(0.05, whole=False):
+    while not picture._sample(0.05, whole=False):
         pass
     calls.clear()
     picture.move(query=[0.5, 0.5])
@@ -497,7 +496,7 @@ def test_the_static_twin_has_the_same_grids_however_far_the_view_is(monkeypatch,
     drawn = []
     monkeypatch.setattr("hopping.explore.view.draw_scene", drawn.append)
     picture = scores_and_weights()
-    while refined and not picture._compute(0.1, whole=False):
+    while refined and not picture._sample(0.1, whole=False):
         pass
     picture.figure()
     shapes = [mark.values.shape for mark in _grids(drawn[0])]

@@ -9,7 +9,7 @@ import itertools
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ from hopping.explore.scene import (
 )
 
 COARSEST = 7  # steps from edge to edge of the first grid; doubled for each finer one
-DOUBLINGS = {1: 5, 2: 4}  # up to 225 points of a curve, 113 x 113 of a landscape
+FINEST = {1: 225, 2: 113}  # points a side of the finest grid, by dimension
 PATIENCE = 1.0  # seconds for the coarsest grid, after which the function is too slow to draw
 _serials = itertools.count(1)
 
@@ -77,10 +77,10 @@ class Sampling:
     def _next_level(self) -> None:
         """Start the next finer grid, with the values of the last one in every second place."""
         self._level += 1
-        if self._level > DOUBLINGS[len(self._axes)]:
+        side = COARSEST * 2**self._level + 1
+        if side > FINEST[len(self._axes)]:
             self.finished = True
             return
-        side = COARSEST * 2**self._level + 1
         self._grid = np.full((side,) * len(self._axes), np.nan)
         known = np.zeros(self._grid.shape, dtype=bool)
         if self.values is not None:
@@ -100,7 +100,7 @@ class Sampling:
             [ticks[k][self._places[:, -1 - k]] for k in range(len(ticks))], axis=1
         )
 
-    def advance(self, seconds: float, *, whole: bool) -> None:
+    def advance(self, seconds: float, *, whole: bool, sides: Mapping[int, int] = FINEST) -> None:
         """Go on for about so many seconds.
 
         Parameters
@@ -109,9 +109,12 @@ class Sampling:
             When to stop. The coarsest grid is always completed, within `PATIENCE`.
         whole : bool
             Start a finer grid only when it can be expected to be completed in time.
+        sides : mapping of int to int
+            How many points a side are enough, by dimension.
         """
+        enough = sides[len(self._axes)]
         stop = time.perf_counter() + seconds
-        while not self.finished:
+        while not self.finished and (self.values is None or len(self.values) < enough):
             left = len(self._places) - self._done
             pace = self._spent / max(self._calls, 1)
             now = time.perf_counter()
@@ -197,39 +200,52 @@ def _limits(axis: Axis) -> tuple:
     return axis.low, axis.high, axis.log
 
 
+def make_marks(scene: Scene) -> Scene:
+    """Run the makers of a scene, for its marks and its words; trouble becomes a note."""
+    panels = [replace(panel, marks=_made(panel.marks)) for panel in scene.panels]
+    words = [scene.words] if isinstance(scene.words, str) else scene.words
+    return Scene(panels, [text for sentence in words for text in _sentence(sentence)])
+
+
 def resolve(
-    scene: Scene, samplings: Samplings, seconds: float, *, whole: bool
+    scene: Scene,
+    samplings: Samplings,
+    seconds: float,
+    *,
+    whole: bool,
+    sides: Mapping[int, int] = FINEST,
 ) -> tuple[Scene, bool]:
-    """Make every mark of a scene plain data: run the makers, sample fields and curves.
+    """Sample the fields and curves of a scene, so that every mark is plain data.
 
     Parameters
     ----------
     scene : Scene
-        As a scene function made it.
+        From `make_marks`.
     samplings : Samplings
         What is known already; it is carried on.
     seconds : float
         Time for sampling, shared by whatever is not finished.
     whole : bool
         Whether to start only what can be completed in time; see `Sampling.advance`.
+    sides : mapping of int to int
+        How many points a side are enough, by dimension.
 
     Returns
     -------
     scene : Scene
-        With no makers, fields or curves left.
+        With no fields or curves left.
     finished : bool
         Nothing would be gained by more time.
     """
-    made = [replace(panel, marks=_made(panel.marks)) for panel in scene.panels]
     sampled = {
         id(mark): samplings.of(mark, panel)
-        for panel in made
+        for panel in scene.panels
         for mark in panel.marks
         if isinstance(mark, Field | Curve)
     }
     waiting = {one.serial: one for one in sampled.values() if not one.finished}.values()
     for one in waiting:
-        one.advance(seconds / len(waiting), whole=whole)
+        one.advance(seconds / len(waiting), whole=whole, sides=sides)
     panels = [
         replace(
             panel,
@@ -239,7 +255,7 @@ def resolve(
                 for new in (_grids(mark, sampled[id(mark)]) if id(mark) in sampled else [mark])
             ],
         )
-        for panel in made
+        for panel in scene.panels
     ]
     finished = all(one.finished for one in sampled.values())
     return Scene(panels, _words(scene.words, panels)), finished
@@ -274,13 +290,15 @@ def _grids(mark: Field | Curve, sampling: Sampling) -> list[Mark]:
     return [grid, Note(f"{name} returned nan or inf at some of the points")]
 
 
-def _words(words: str | Sequence[str | Callable[[], str]], panels: Sequence[Panel]) -> str:
+def _sentence(sentence: str | Callable[[], str]) -> list[str]:
+    with suppress(TroubleError), care("the description"):
+        return [sentence() if callable(sentence) else sentence]
+    return []
+
+
+def _words(sentences: Sequence[str], panels: Sequence[Panel]) -> str:
     """Say what is shown, and what could not be."""
-    sentences = []
-    for sentence in [words] if isinstance(words, str) else words:
-        with suppress(TroubleError), care("the description"):
-            sentences.append(sentence() if callable(sentence) else sentence)
     notes = [mark.text for panel in panels for mark in panel.marks if isinstance(mark, Note)]
-    sentences += [note[0].upper() + note[1:] + "." for note in dict.fromkeys(notes)]
-    text = " ".join(sentence for sentence in sentences if sentence)
+    told = [note[0].upper() + note[1:] + "." for note in dict.fromkeys(notes)]
+    text = " ".join(sentence for sentence in [*sentences, *told] if sentence)
     return re.sub(r"(?<![\w)-])-(?=\d)", draw.MINUS, text)  # not in 7.6e-12

@@ -56,7 +56,12 @@ function ticksOf(axis, length, room) {
   }
   const raw = (axis.high - axis.low) / most;
   const unit = 10 ** Math.floor(Math.log10(raw));
-  const step = unit * [1, 2, 5, 10].find((factor) => factor * unit >= raw * 0.999);
+  const steps = [0.5, 1, 2, 5, 10].map((factor) => factor * unit);
+  let which = steps.findIndex((step) => step >= raw * 0.999);
+  // A single number tells no scale: then rather one more than there is room for.
+  const count = (step) => Math.floor(axis.high / step + 1e-9) - Math.ceil(axis.low / step - 1e-9) + 1;
+  if (which > 0 && count(steps[which]) < 2) which -= 1;
+  const step = steps[which];
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const ticks = [];
   for (let k = Math.ceil(axis.low / step - 1e-9); k * step <= axis.high + 1e-9 * step; k++) {
@@ -270,13 +275,19 @@ function arrowHead(context, look, from, to) {
 
 function flatGeometry(panel, width, context) {
   const right = 14, top = 10, bottom = 46;
-  // Room for the longest number beside the axis; the labels in between come from the same ticks.
-  const texts = ticksOf(panel.y, 0.78 * width, 40).map((tick) => context.measureText(tick.text).width);
-  const left = 30 + Math.max(24, ...texts);
-  const across = Math.max(width - left - right, 60);
   const span = (axis) => axis.high - axis.low;
-  const tall = panel.equal ? (across * span(panel.y)) / span(panel.x) : across * 0.78;
-  const down = clamp(tall, 120, 1.6 * across);
+  // Room for the longest number beside the axis. Which numbers stand there depends on the height,
+  // and the height on the room that is left.
+  let left = 54, across, down;
+  for (;;) {
+    across = Math.max(width - left - right, 60);
+    const tall = panel.equal ? (across * span(panel.y)) / span(panel.x) : across * 0.78;
+    down = clamp(tall, 120, 1.6 * across);
+    const texts = ticksOf(panel.y, down, 40).map((tick) => context.measureText(tick.text).width);
+    const need = 30 + Math.max(...texts);
+    if (need <= left) break;
+    left = need;
+  }
   return {
     left, top, across, down, height: top + down + bottom,
     x: scaleOf(panel.x, left, left + across),
@@ -342,7 +353,9 @@ function paintPoints(context, mark, view, g) {
       context.fillStyle = view.look.ink;
       context.textAlign = px > g.left + g.across - 30 ? "right" : "left";
       context.textBaseline = "middle";
-      haloText(context, mark.names[k], px + (context.textAlign === "left" ? 10 : -10), py - 11);
+      // The ring around a point with the focus must not cover its name.
+      const away = mark.handle && view.keyOf(mark, k) === view.focused ? 22 : 10;
+      haloText(context, mark.names[k], px + (context.textAlign === "left" ? away : -away), py - away - 1);
     }
   });
 }
@@ -696,6 +709,7 @@ function render({ model, el }) {
   };
   // Where a point is held or was put, until the kernel's answer to it is here.
   const keyOf = (mark, k) => `${mark.handle}/${mark.single ? "" : k}`;
+  view.keyOf = keyOf;
   view.placeOf = (mark, k) => (mark.handle ? view.held.get(keyOf(mark, k))?.at : undefined);
 
   // -------- messages: never a queue, the newest place next
@@ -833,6 +847,12 @@ function render({ model, el }) {
       if (onWay.length === 0) view.held.clear();
       schedule();
     };
+    for (const change of ["focus", "blur"]) {
+      handle.addEventListener(change, () => {
+        view.focused = change === "focus" ? keyOf(handle.mark, handle.index) : null;
+        schedule();
+      });
+    }
     handle.addEventListener("pointerup", release);
     handle.addEventListener("pointercancel", release);
     handle.addEventListener("keydown", (event) => {

@@ -20,7 +20,7 @@ import traitlets
 from matplotlib.figure import Figure
 
 from hopping import draw
-from hopping.explore.sampling import Samplings, resolve
+from hopping.explore.sampling import FINEST, Samplings, make_marks, resolve
 from hopping.explore.scene import Axis, Grid, Mark, Note, Panel, Points, Scene, TroubleError, care
 from hopping.explore.twin import draw_scene
 
@@ -29,7 +29,7 @@ SLICE = 0.015  # seconds of refinement at a time, after which messages are looke
 REST = 0.12  # seconds without a change before refinement begins
 REFINING = 0.8  # seconds of refinement altogether
 STILL = 5.0  # seconds of sampling for the static picture at most
-SIDES = {1: 113, 2: 57}  # its points a side, by dimension, when time allows
+SIDES = {1: 113, 2: 57}  # its points a side, by dimension
 
 State = dict[str, object]
 
@@ -80,7 +80,7 @@ class Picture(ipywidgets.VBox):
         # Messages arrive in a thread of their own when JupyterLab and the kernel can do that.
         self._lock = threading.RLock()
         self._samplings = Samplings()
-        self._resolved = Scene([])
+        self._scene = self._resolved = Scene([])
         self._refined = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self.view = View(look=_look())
@@ -90,9 +90,9 @@ class Picture(ipywidgets.VBox):
         )
         super().__init__([row, self.view] if self.controls else [self.view])
         for control in self.controls.values():
-            control.observe(lambda _change: self._show(MOVING), "value")
+            control.observe(lambda _change: self._show(), "value")
         self.view.on_msg(self._moved)
-        self._show(MOVING)
+        self._show()
 
     @property
     def state(self) -> State:
@@ -111,7 +111,7 @@ class Picture(ipywidgets.VBox):
         with self._lock:
             for name, at in points.items():
                 self._points[name] = np.array(at, dtype=float).reshape(self._points[name].shape)
-            self._show(MOVING)
+            self._show()
 
     def figure(self) -> Figure:
         """Draw what the picture shows now with Matplotlib.
@@ -120,10 +120,7 @@ class Picture(ipywidgets.VBox):
         the same picture.
         """
         with self._lock:
-            stop = time.perf_counter() + STILL
-            while not self._compute(10 * SLICE, whole=False) and time.perf_counter() < stop:
-                if all(len(g.values) >= SIDES[g.values.ndim] for g in _grids(self._resolved)):
-                    break
+            self._sample(STILL, whole=False, sides=SIDES)
             self._send()
             return draw_scene(_thinned(self._resolved))
 
@@ -141,18 +138,19 @@ class Picture(ipywidgets.VBox):
             target = place if message["index"] is None else place[message["index"]]
             target[:] = np.asarray(message["at"], dtype=float)[: len(target)]
             with self._lock, self.view.hold_sync():  # scene and answer are one message
-                self._show(MOVING)
+                self._show()
                 answer["spent"] = 1000 * (time.perf_counter() - start)
                 self.view.answer = answer
         finally:  # whatever happened: the view waits for this before it sends again
             self.view.answer = answer
 
-    def _show(self, seconds: float) -> None:
+    def _show(self) -> None:
         """Compute the scene of the newest state, send it, and refine it when nothing follows."""
         with self._lock:
             if self._timer:
                 self._timer.cancel()
-            finished = self._compute(seconds, whole=seconds == MOVING)
+            self._compute()
+            finished = self._sample(MOVING, whole=True)
             self._send()
             self._refined = 0.0
             self._timer = None if finished else _later(REST, self._refine)
@@ -160,21 +158,28 @@ class Picture(ipywidgets.VBox):
     def _refine(self) -> None:
         with self._lock:
             before = self._resolved
-            finished = self._compute(SLICE, whole=False)
+            finished = self._sample(SLICE, whole=False)
             self._refined += SLICE
             if _sizes(before) != _sizes(self._resolved):
                 self._send()
             more = not finished and self._refined < REFINING
             self._timer = _later(0.0, self._refine) if more else None
 
-    def _compute(self, seconds: float, *, whole: bool) -> bool:
+    def _compute(self) -> None:
+        """Ask the learner's functions for everything but the grids."""
         try:
             with care("the picture"):
                 scene = self._make(self.state)
         except TroubleError as trouble:
             empty = Axis("", 0.0, 1.0)
             scene = Scene([Panel("", empty, empty, [Note(str(trouble))])])
-        self._resolved, finished = resolve(scene, self._samplings, seconds, whole=whole)
+        self._scene = make_marks(scene)
+
+    def _sample(self, seconds: float, *, whole: bool, sides: Mapping[int, int] = FINEST) -> bool:
+        """Go on with the grids, and return whether nothing finer will come."""
+        self._resolved, finished = resolve(
+            self._scene, self._samplings, seconds, whole=whole, sides=sides
+        )
         return finished
 
     def _send(self) -> None:
