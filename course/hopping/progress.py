@@ -366,10 +366,8 @@ def _standing(name: str, record: Record | None) -> Standing:
 
 def _lessons(order: Sequence[str]) -> dict[str, list[str]]:
     """Return the names of all exercises by lesson, those in `order` first."""
-    from hopping.checking import (
-        load_stored,
-        stored_names,
-    )  # here, because that module calls note_outcome
+    # Imported here, because that module calls note_outcome.
+    from hopping.checking import load_stored, stored_names
 
     place = {name: place for place, name in reversed(list(enumerate(order)))}
     lessons: dict[str, list[str]] = {}
