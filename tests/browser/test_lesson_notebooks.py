@@ -18,6 +18,7 @@ from jupyter import (
 from pictures import (
     at_rest,
     faults_of_access,
+    faults_of_labels,
     keep_screenshot,
     pictures,
     wait_for_other_pictures,
@@ -30,9 +31,10 @@ from autograder.exercises import load
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted(folder.name for folder in (ROOT / "release").iterdir() if folder.is_dir())
-CLASSIC = LESSONS[0]  # the one that is shown in the classic notebook too
-SLIDERS = ".noUi-handle"
-POINTS = ".hopping-handle, .hopping-turner"
+STOPS = "select, button, .noUi-handle, .hopping-handle, .hopping-turner"
+READOUT = ".widget-readout"
+WHICH = "(e, these) => [...e.querySelectorAll(these)].indexOf(document.activeElement)"
+SAMPLE = LESSONS[0]  # for what does not depend on the lesson
 
 
 def notebook(room, lesson):
@@ -103,7 +105,9 @@ def test_solved_it_runs_from_top_to_bottom(solved, lesson):
 
 def test_every_control_and_point_of_every_view_moves_it(solved, lesson):
     assert views(solved)
+    all_words = solved.locator(".hopping-words")
     for number, view in enumerate(views(solved)):
+        others = all_words.all_inner_texts()[number + 1 :]
         view.scroll_into_view_if_needed()
         for slider in view.locator(".noUi-handle").all():
             slides(view, slider, f"{lesson}_{number}_{slider.get_attribute('aria-label')}")
@@ -113,29 +117,48 @@ def test_every_control_and_point_of_every_view_moves_it(solved, lesson):
         for button in view.locator("button").all():
             for _ in ("on", "off"):
                 changes(view, button, "Space")
+        at_rest(solved)
         for point in view.locator(".hopping-handle, .hopping-turner").all():
             changes(view, point, "ArrowLeft")
         said = " ".join(view.locator(".hopping-note").all_inner_texts())
         assert "raised" not in said and "not written" not in said
+        assert all_words.all_inner_texts()[number + 1 :] == others  # each has a state of its own
     assert not "".join(solved.locator(".hopping-status").all_inner_texts())
+
+
+def test_tab_reaches_every_control_and_point_in_order(solved, lesson):
+    for view in views(solved):
+        stops = view.locator(STOPS)
+        stops.first.focus()
+        reached = []
+        while len(reached) < stops.count() and (not reached or reached[-1] >= 0):
+            reached.append(view.evaluate(WHICH, STOPS))
+            solved.keyboard.press("Tab")
+            if view.evaluate(WHICH, READOUT) >= 0:  # a slider's number, to be written
+                solved.keyboard.press("Tab")
+        assert reached == list(range(stops.count()))
 
 
 def slides(view, slider, name):
     """Move a slider to both ends from the keyboard, then back by writing its number."""
     readout = slider.locator("xpath=ancestor::*[contains(@class, 'widget-slider')]")
     readout = readout.locator(".widget-readout")
-    start, was = readout.inner_text(), slider.get_attribute("aria-valuenow")
-    ends = [slider.get_attribute(f"aria-value{end}") for end in ("min", "max")]
-    for key, end in sorted(zip(("Home", "End"), ends, strict=True), key=lambda e: e[1] == was):
-        changes(view, slider, key)
-        assert float(slider.get_attribute("aria-valuenow")) == float(end)
+    read = [readout.inner_text()]
+    for key in ("Home", "End"):
+        before = pictures(view)
+        slider.focus()
+        slider.press(key)
+        read.append(readout.inner_text())
+        if read[-1] != read[-2]:  # it was not there already
+            wait_for_other_pictures(view, before)
         keep_screenshot(view, f"{name}_{key}")
-    if was == end:
-        return
-    before = pictures(view)
-    readout.fill(start)
-    readout.press("Enter")
-    wait_for_other_pictures(view, before)
+    start, low, high = read
+    assert low != high
+    if high != start:
+        before = pictures(view)
+        readout.fill(start)
+        readout.press("Enter")
+        wait_for_other_pictures(view, before)
 
 
 def changes(view, control, key):
@@ -158,19 +181,18 @@ def test_axe_finds_no_serious_fault(solved, lesson, theme):
         change_theme(solved, "JupyterLab Light")
 
 
-@pytest.mark.parametrize(("width", "zoom"), [(640, 2), (360, 1)], ids=["zoomed", "narrow"])
-def test_no_view_is_cut_off(solved, lesson, width, zoom):
+@pytest.mark.parametrize(
+    ("width", "zoom"), [(1280, 1), (640, 2), (400, 1)], ids=["wide", "zoomed", "narrow"]
+)
+def test_nothing_is_cut_off_or_covered(solved, lesson, width, zoom):
+    found = []
     with resized(solved, width, zoom):
         at_rest(solved)
         for number, view in enumerate(views(solved)):
+            found += faults_of_labels(solved, view.locator(".hopping-view"))
             keep_screenshot(view, f"{lesson}_{number}_{width}")
             assert view.evaluate("(e) => e.scrollWidth <= e.clientWidth + 1")
-
-
-def test_validate_passes_what_is_solved(solved):
-    solved.get_by_role("button", name=re.compile("Validate")).first.click()
-    expect(solved.get_by_text("passes all the tests")).to_be_visible(timeout=180_000)
-    solved.locator(".jp-Dialog button").click()
+    assert found == []
 
 
 def test_wrong_on_purpose_it_says_what_is_wrong(solved, lesson):
@@ -191,8 +213,16 @@ def test_wrong_on_purpose_it_says_what_is_wrong(solved, lesson):
             keep_screenshot(told, f"{lesson}_wrong")
 
 
+def test_validate_passes_what_is_solved(page, lab):
+    open_solved(page, lab, SAMPLE)
+    page.get_by_role("button", name=re.compile("Validate")).first.click()
+    expect(page.get_by_text("passes all the tests")).to_be_visible(timeout=180_000)
+    page.locator(".jp-Dialog button").click()
+    close_notebook(page)
+
+
 def test_a_lesson_runs_in_the_classic_notebook(own_page, classic):
-    open_solved(own_page, classic, CLASSIC)
+    open_solved(own_page, classic, SAMPLE)
     assert own_page.locator(".jp-OutputArea-output[data-mime-type*='stderr']").count() == 0
     view = views(own_page)[0]
     changes(view, view.locator(".noUi-handle").first, "End")

@@ -1,5 +1,6 @@
 """The view in a real JupyterLab and a real browser: mouse, keyboard, themes, and bad input."""
 
+import math
 import re
 
 import pytest
@@ -19,6 +20,7 @@ from pictures import (
     handle,
     is_at,
     keep_screenshot,
+    labels_of,
     pixels,
     says,
     wait_for_change,
@@ -252,7 +254,7 @@ def test_two_views_of_one_picture_follow_each_other(show):
     expect(said.nth(1)).to_have_text(said.nth(0).inner_text())
 
 
-def test_a_kernel_that_restarts_under_a_view(show):
+def test_a_kernel_that_restarts_or_ends_under_a_view(show):
     page = show(LANDSCAPE)
     before = pixels(page)
     page.evaluate(
@@ -272,7 +274,13 @@ def test_a_kernel_that_restarts_under_a_view(show):
     )
     before = pixels(page)
     drag(page, "query", -40, -40)
-    wait_for_change(page, before)
+    before = wait_for_change(page, before)
+
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    drag(page, "query", 20, 20)
+    expect(page.locator(".hopping-status")).to_contain_text("Run this cell again")
+    assert page.locator(".hopping-status").is_visible()
+    assert page.locator(".hopping-words").inner_text()
 
 
 @pytest.mark.parametrize("tokens", ["Y[:1]", "np.ones((3, 2))"], ids=["one", "coinciding"])
@@ -340,6 +348,26 @@ def test_every_width_and_zoom(page, show, width, zoom):
         before = pixels(page)
         drag(page, "query", -30, -30)
         wait_for_change(page, before)
+
+
+def test_a_narrow_axis_still_tells_its_scale(page, show):
+    with resized(page, 330):
+        show(LESSON_01)
+        for title, labels in labels_of(page, page.locator(".hopping-view")):
+            beside = [text for text, _, _, right, _ in labels if right < 60 and text[-1].isdigit()]
+            assert len(beside) >= 2, f"{title}: {beside}"
+
+
+def test_the_ring_around_a_point_does_not_cover_its_name(show):
+    page = show(LANDSCAPE)
+    handle(page, "y₁").focus()
+    _, labels = labels_of(page, page.locator(".hopping-view"))[0]
+    [[_, left, _, _, bottom]] = [label for label in labels if label[0] == "y₁"]
+    ring = handle(page, "y₁").bounding_box()
+    paper = page.locator(".hopping-stage > canvas").first.bounding_box()
+    x = left + paper["x"] - (ring["x"] + ring["width"] / 2)
+    y = bottom + paper["y"] - (ring["y"] + ring["height"] / 2)
+    assert math.hypot(x, y) > ring["width"] / 2 + 3  # its outline
 
 
 def test_the_classic_notebook_shows_it_too(own_page, classic):

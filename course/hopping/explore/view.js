@@ -6,6 +6,7 @@ const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const FONT = "14px 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif";
 // Nodes a side that a grid is interpolated to, for colours and contours: few while it is coarse.
 const fineFor = (side) => clamp(2 * side - 1, 49, 97);
+const LINE = 16; // height of a line of text
 const SOLID = 37; // nodes a side of a surface
 const DASHES = { "-": [], "--": [7, 4], ":": [2, 4], "-.": [8, 4, 2, 4] };
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -40,17 +41,26 @@ function scaleOf(axis, start, end) {
   return to;
 }
 
+function powerText(base, power) {
+  if (base === 2) return power < 0 ? `1/${2 ** -power}` : `${2 ** power}`;
+  if (power === 0 || power === 1) return `${10 ** power}`;
+  return "10" + String(power).replace(/./g, (sign) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign] ?? "⁻");
+}
+
 function ticksOf(axis, length, room) {
   if (axis.names.length) {
     return axis.names.map((text, at) => ({ at, text }));
   }
   const most = Math.max(2, Math.floor(length / room));
   if (axis.log) {
-    const powers = [Math.ceil(Math.log2(axis.low) - 1e-9), Math.floor(Math.log2(axis.high) + 1e-9)];
-    const step = Math.max(1, Math.ceil((powers[1] - powers[0]) / most));
+    // Powers of two as far as a reader knows them, and beyond that of ten.
+    const base = axis.low < 2 ** -10.5 || axis.high > 2 ** 10.5 ? 10 : 2;
+    const whole = (value, round, slack) => round(Math.log(value) / Math.log(base) + slack);
+    const [first, last] = [whole(axis.low, Math.ceil, -1e-9), whole(axis.high, Math.floor, 1e-9)];
+    const step = Math.max(1, Math.ceil((last - first) / most));
     const ticks = [];
-    for (let power = powers[0]; power <= powers[1]; power += step) {
-      ticks.push({ at: 2 ** power, text: power < 0 ? `1/${2 ** -power}` : `${2 ** power}` });
+    for (let power = first; power <= last; power += step) {
+      ticks.push({ at: base ** power, text: powerText(base, power) });
     }
     return ticks;
   }
@@ -273,8 +283,18 @@ function arrowHead(context, look, from, to) {
 
 // ------------------------------------------------------------------ flat panels
 
+function wrapped(context, text, room) {
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`;
+    if (lines.length && context.measureText(longer).width <= room) lines.splice(-1, 1, longer);
+    else lines.push(word);
+  }
+  return lines;
+}
+
 function flatGeometry(panel, width, context) {
-  const right = 14, top = 10, bottom = 46;
+  const right = 14, top = 10;
   const span = (axis) => axis.high - axis.low;
   // Room for the longest number beside the axis. Which numbers stand there depends on the height,
   // and the height on the room that is left.
@@ -288,8 +308,11 @@ function flatGeometry(panel, width, context) {
     if (need <= left) break;
     left = need;
   }
+  const slot = across / panel.x.names.length;
+  const names = panel.x.names.map((name) => wrapped(context, name, slot - 8));
+  const bottom = 46 + LINE * (Math.max(1, ...names.map((lines) => lines.length)) - 1);
   return {
-    left, top, across, down, height: top + down + bottom,
+    left, top, across, down, names, height: top + down + bottom,
     x: scaleOf(panel.x, left, left + across),
     y: scaleOf(panel.y, top + down, top),
   };
@@ -351,7 +374,8 @@ function paintPoints(context, mark, view, g) {
     marker(context, look, px, py, look.size, mark.hollow[k]);
     if (mark.names[k]) {
       context.fillStyle = view.look.ink;
-      context.textAlign = px > g.left + g.across - 30 ? "right" : "left";
+      const reach = px + 10 + context.measureText(mark.names[k]).width;
+      context.textAlign = reach < g.left + g.across + 10 ? "left" : "right";
       context.textBaseline = "middle";
       // The ring around a point with the focus must not cover its name.
       const away = mark.handle && view.keyOf(mark, k) === view.focused ? 22 : 10;
@@ -495,12 +519,13 @@ function paintAxes(context, panel, g) {
   const bottom = g.top + g.down;
   context.textAlign = "center";
   context.textBaseline = "top";
-  for (const tick of ticksOf(panel.x, g.across, 48)) {
+  ticksOf(panel.x, g.across, 48).forEach((tick, k) => {
     const x = g.x(tick.at);
     context.fillRect(x - 0.5, bottom, 1, 5);
-    context.fillText(tick.text, x, bottom + 8);
-  }
-  context.fillText(panel.x.label, g.left + g.across / 2, bottom + 26);
+    const lines = g.names[k] ?? [tick.text];
+    lines.forEach((line, place) => context.fillText(line, x, bottom + 8 + LINE * place));
+  });
+  context.fillText(panel.x.label, g.left + g.across / 2, g.height - 20);
   context.textAlign = "right";
   context.textBaseline = "middle";
   for (const tick of ticksOf(panel.y, g.down, 40)) {
@@ -571,8 +596,9 @@ function paintSolid(context, panel, view, width, height, turn) {
       marker(context, look, x, y, look.size, mark.hollow[k]);
       if (!mark.names[k]) return;
       context.fillStyle = view.look.ink;
-      context.textAlign = "left";
-      haloText(context, mark.names[k], x + 10, y - 10);
+      const fits = x + 10 + context.measureText(mark.names[k]).width < width;
+      context.textAlign = fits ? "left" : "right";
+      haloText(context, mark.names[k], x + (fits ? 10 : -10), y - 10);
     });
   }
 }
@@ -639,12 +665,11 @@ function paintBox(context, panel, to) {
   // Heights stand at the leftmost upright edge, wherever the box was turned to.
   const edge = corners.reduce((a, b) => (to([...a, z.low])[0] < to([...b, z.low])[0] ? a : b));
   context.textAlign = "right";
-  for (const tick of ticksOf(z, 160, 40)) {
-    const [px, py] = to([...edge, tick.at]);
-    haloText(context, tick.text, px - 6, py);
-  }
-  const [px, py] = to([...edge, z.high]);
-  haloText(context, z.label, px - 6, py - 20);
+  const beside = (text, [x, y], up) => {
+    haloText(context, text, Math.max(x - 6, context.measureText(text).width + 2), y - up);
+  };
+  for (const tick of ticksOf(z, 160, 40)) beside(tick.text, to([...edge, tick.at]), 0);
+  beside(z.label, to([...edge, z.high]), 20);
 }
 
 // ------------------------------------------------------------------ legend
