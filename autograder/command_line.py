@@ -279,25 +279,25 @@ def _grade(options: argparse.Namespace) -> int:
 
 def _feedback(options: argparse.Namespace) -> int:
     from autograder.feedback import write_feedback
-    from autograder.report import summary
+    from autograder.report import counted, summary
 
     course = _course(options)
     results = _chosen(course, options.student, options.lesson)
     pages = write_feedback(course, results)
-    _say(f"{len(pages)} pages in {course.feedback}")
+    _say(f"{counted(len(pages), 'page')} in {course.feedback}")
     _say(summary(results))
     return _exit_code(results)
 
 
 def _export(options: argparse.Namespace) -> int:
-    from autograder.report import summary, write_csv
+    from autograder.report import counted, summary, write_csv
     from autograder.results import collect
 
     course = _course(options)
     results = collect(course)
     path = options.to or _grades(course)
     write_csv(path, results)
-    _say(f"{len(results)} rows in {path}")
+    _say(f"{counted(len(results), 'row')} in {path}")
     _say(summary(results))
     return _exit_code(results)
 

@@ -145,7 +145,12 @@ def summary(results: Sequence[Result]) -> str:
         f"{sum(r.outcome == outcome for r in results)} {outcome}"
         for outcome in (GRADED, NOTICES, NOT_GRADED, MISSING)
     ]
-    return f"{len(results)} submissions: {', '.join(counts)}."
+    return f"{counted(len(results), 'submission')}: {', '.join(counts)}."
+
+
+def counted(count: int, thing: str) -> str:
+    """Return "1 page", "2 pages"."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def _total(results: Sequence[Result]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, islice, pairwise, repeat
 
@@ -85,6 +86,30 @@ def _settle_loosely(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
     return ref.settle(xi, Y, beta, 1e-3, max_steps)
 
 
+def _settle_to_ten_digits(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
+    return ref.settle(xi, Y, beta, TOL, max_steps)
+
+
+def _settle_place_before(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
+    """Make the last hop, and return where it began; at the limit, where it ended."""
+    x = xi.copy()
+    for step in range(1, max_steps + 1):
+        landing = _hop(x, Y, beta)
+        if np.linalg.norm(landing - x) <= tol:
+            return x, step, True
+        x = landing
+    return x, max_steps, False
+
+
+def _settle_place_before_always(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
+    before, x = xi, xi.copy()
+    for step in range(1, max_steps + 1):
+        before, x = x, _hop(x, Y, beta)
+        if np.linalg.norm(x - before) <= tol:
+            return before, step, True
+    return before, max_steps, False
+
+
 def _settle_on_a_centre(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
     x, steps, converged = ref.settle(xi, Y, beta, tol, max_steps)
     return Y[np.argmax(Y @ x)].copy(), steps, converged
@@ -158,6 +183,8 @@ SETTLE = Exercise(
         _SLOW_CASE,
         _limited("flag", Landscape(np.array([0.5]), G.Y, 1.0), max_steps=100),
         _limited("at rest", Landscape(np.zeros(1), G.Y, 2.0), max_steps=1),
+        # The last hop is long enough to tell where it began from where it ended.
+        _limited("loose", A, tol=1e-2),
         landscape_case("A4", A._replace(beta=4.0)),
         landscape_case("G8", G._replace(beta=8.0)),
     ),
@@ -199,6 +226,15 @@ SETTLE = Exercise(
         ),
         Misconception("small-steps", "Full steps.", _settle_by_small_steps),
         Misconception("tolerance-hard-coded", "tol is an argument.", _settle_loosely),
+        Misconception("tolerance-never-used", "tol is an argument.", _settle_to_ten_digits),
+        Misconception(
+            "place-before-the-last-hop", "Where does the last hop lead?", _settle_place_before
+        ),
+        Misconception(
+            "one-hop-behind",
+            "Return the newest place, also when the limit is hit.",
+            _settle_place_before_always,
+        ),
         Misconception("best-centre", "Minima are only near centres.", _settle_on_a_centre),
         Misconception("mutates-xi", "Copy first.", _settle_in_place),
         Misconception(
@@ -236,13 +272,23 @@ def _length(x):
     return float(np.linalg.norm(x))
 
 
+def _ratio(distance, yardstick):
+    return distance / yardstick if distance > 0 else 0.0
+
+
 def _biggest(x):
     return float(np.abs(x).max())
 
 
 def _gap_to_second_step(xi, Y, beta):
     landing = cccp_step(xi, Y, beta)
-    return _length(cccp_step(landing, Y, beta) - landing) / _length(landing)
+    return _ratio(_length(cccp_step(landing, Y, beta) - landing), _length(landing))
+
+
+def _gap_without_origin(xi, Y, beta):
+    landing = cccp_step(xi, Y, beta)
+    with np.errstate(invalid="ignore"):
+        return np.linalg.norm(_settled(xi, Y, beta) - landing) / np.linalg.norm(landing)
 
 
 def _gap_by_loop(xi, Y, beta):
@@ -251,7 +297,7 @@ def _gap_by_loop(xi, Y, beta):
     while moved > 1e-12:
         new = _hop(x, Y, beta)
         x, moved = new, math.dist(new, x)
-    return math.dist(x, landing) / math.hypot(*landing)
+    return 0.0 if math.dist(x, landing) == 0 else math.dist(x, landing) / math.hypot(*landing)
 
 
 def _gap_by_newton(xi, Y, beta):
@@ -261,13 +307,13 @@ def _gap_by_newton(xi, Y, beta):
         step = np.eye(len(x)) - lse_hessian(x, Y, beta)
         x = x - np.linalg.solve(step, x - cccp_step(x, Y, beta))
     landing = cccp_step(xi, Y, beta)
-    return np.linalg.norm(x - landing) / np.linalg.norm(landing)
+    return _ratio(np.linalg.norm(x - landing), np.linalg.norm(landing))
 
 
 def _gap_by_squares(xi, Y, beta):
     landing = scipy_softmax(beta * (Y @ xi)) @ Y
     apart = _settled(landing, Y, beta) - landing
-    return np.sqrt(np.einsum("d,d", apart, apart) / np.einsum("d,d", landing, landing))
+    return np.sqrt(np.einsum("d,d", apart, apart) / max(np.einsum("d,d", landing, landing), 1e-300))
 
 
 def _gap_by_total(xi, Y, beta):
@@ -279,17 +325,28 @@ def _gap_by_total(xi, Y, beta):
         x, total = x + hop, total + hop
         if np.abs(hop).max() < 1e-12:
             break
-    return np.linalg.norm(total) / np.linalg.norm(landing)
+    return np.linalg.norm(total) / np.linalg.norm(landing) if landing.any() else 0.0
 
+
+def _with_symmetry(groups):
+    """Add to the edges a landing at the origin that stays there, in two dimensions."""
+    *others, edges = groups
+    cross = Landscape(
+        np.zeros(2), np.array([[1.5, 0.5], [-0.5, 1.5], [-1.5, -0.5], [0.5, -1.5]]), 2
+    )
+    return (*others, replace(edges, cases=(*edges.cases, landscape_case("symmetric", cross))))
+
+
+_ORIGIN = landscape_case("origin", G._replace(xi=np.zeros(1)))
 
 ONE_STEP_GAP = Exercise(
     name="one_step_gap",
     lesson=LESSON,
     points=3.0,
-    expects="one number without a unit, not negative; 0 where there is only one token",
+    expects="one number without a unit, not negative; 0 where the landing stays where it is",
     reference=ref.one_step_gap,
-    examples=(*PUBLIC, _SLOW_CASE),
-    groups=landscape_groups(7201),
+    examples=(*PUBLIC, _SLOW_CASE, _ORIGIN),
+    groups=_with_symmetry(landscape_groups(7201)),
     properties=("vanishes_for_one_token", "ignores_doubled_tokens"),
     misconceptions=(
         Misconception(
@@ -300,30 +357,41 @@ ONE_STEP_GAP = Exercise(
         Misconception(
             "relative-to-the-settled",
             "Which answer is attention's?",
-            _gap_of(lambda settled, landing, xi: _length(settled - landing) / _length(settled)),
+            _gap_of(
+                lambda settled, landing, xi: _ratio(_length(settled - landing), _length(settled))
+            ),
         ),
         Misconception(
             "relative-to-the-query",
             "Attention's answer is the yardstick.",
-            _gap_of(lambda settled, landing, xi: _length(settled - landing) / _length(xi)),
+            _gap_of(lambda settled, landing, xi: _ratio(_length(settled - landing), _length(xi))),
         ),
         Misconception(
             "distance-from-the-query",
             "Compare the two answers with each other.",
-            _gap_of(lambda settled, landing, xi: _length(settled - xi) / _length(landing)),
+            _gap_of(lambda settled, landing, xi: _ratio(_length(settled - xi), _length(landing))),
         ),
         Misconception("second-step", "Two steps are not the minimum.", _gap_to_second_step),
         Misconception(
             "squared",
             "Check the scaling: double the gap, what should double?",
             _gap_of(
-                lambda settled, landing, xi: (_length(settled - landing) / _length(landing)) ** 2
+                lambda settled, landing, xi: (
+                    _ratio(_length(settled - landing), _length(landing)) ** 2
+                )
             ),
         ),
         Misconception(
             "largest-coordinate",
             "Should the answer depend on the choice of axes?",
-            _gap_of(lambda settled, landing, xi: _biggest(settled - landing) / _biggest(landing)),
+            _gap_of(
+                lambda settled, landing, xi: _ratio(_biggest(settled - landing), _biggest(landing))
+            ),
+        ),
+        Misconception(
+            "nothing-over-nothing",
+            "Landing and settled point are both 0 here: how far apart are they?",
+            _gap_without_origin,
         ),
     ),
     alternatives=(
@@ -766,11 +834,12 @@ COUNT_MINIMA = Exercise(
 # --- relaxation_gap: the part of the mastery project that code can check ------------------------
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def relaxation_gap(step, x, tol=TOL, max_steps=MAX_STEPS):
     """Compare where repeating any step ends with where one step lands; nan if it never ends."""
     landing = step(x)
     before, point, hops = x, landing, 1
-    while np.linalg.norm(point - before) > tol:
+    while not np.linalg.norm(point - before) <= tol:  # nan is not short
         if hops == max_steps:
             return float("nan")
         before, point, hops = point, step(point), hops + 1
@@ -799,6 +868,16 @@ def _relaxation_of(compare):
         return 0.0 if np.array_equal(point, landing) else compare(point, landing, x)
 
     return gap
+
+
+def _relaxation_takes_nan_for_rest(step, x, tol=TOL, max_steps=MAX_STEPS):
+    before, point, hops = x, step(x), 1
+    landing = point
+    while np.linalg.norm(point - before) > tol:
+        if hops == max_steps:
+            return float("nan")
+        before, point, hops = point, step(point), hops + 1
+    return _ratio(_length(point - landing), _length(landing))
 
 
 def _relaxation_unflagged(step, x, tol=TOL, max_steps=MAX_STEPS):
@@ -837,9 +916,9 @@ def _relaxation_by_for_else(step, x, tol=TOL, max_steps=MAX_STEPS):
 
 def _relaxation_by_history(step, x, tol=TOL, max_steps=MAX_STEPS):
     path = [x, step(x)]
-    while len(path) <= max_steps and np.linalg.norm(path[-1] - path[-2]) > tol:
+    while len(path) <= max_steps and not np.linalg.norm(path[-1] - path[-2]) <= tol:
         path.append(step(path[-1]))
-    if np.linalg.norm(path[-1] - path[-2]) > tol:
+    if not np.linalg.norm(path[-1] - path[-2]) <= tol:
         return np.nan
     apart = np.linalg.norm(path[-1] - path[1])
     return np.divide(apart, np.linalg.norm(path[1]), out=np.zeros(()), where=apart > 0)
@@ -867,7 +946,7 @@ class _Relaxation:
             if self.moved <= tol:
                 break
             self._move(step)
-        if self.moved > tol:
+        if not self.moved <= tol:
             return np.nan
         apart = np.linalg.norm(self.point - landing)
         return apart / np.linalg.norm(landing) if apart > 0 else 0.0
@@ -905,6 +984,10 @@ def _k_means_step(x):
     return np.concatenate([_DATA[nearest == k].mean(axis=0) for k in (0, 1)])
 
 
+def _doubling_step(x):
+    return 2 * x
+
+
 def _turn_step(x):
     return np.array([-x[1], x[0]])
 
@@ -923,6 +1006,7 @@ RELAXATION_GAP = Exercise(
         _step_case("turning", Function("turning"), [1.0, 0.5], tol=1e-10, max_steps=100),
         _step_case("creeping", Function("creeping"), [0.5], tol=1e-10, max_steps=100),
         _step_case("loose", Function("halfway"), [4.0, 0.0], tol=0.5, max_steps=100),
+        _step_case("running away", Function("creeping"), [2.0], tol=1e-10, max_steps=100),
     ),
     groups=(
         Group(
@@ -946,6 +1030,7 @@ RELAXATION_GAP = Exercise(
                 _step_case("too few", Function("halfway"), [0.5], tol=1e-10, max_steps=20),
                 _step_case("creeping", Function("creeping"), [0.75, 0.25], tol=1e-4, max_steps=60),
                 _step_case("loose", _mean_shift_step, [1.75, 1.5], tol=1e-3, max_steps=500),
+                _step_case("doubling", _doubling_step, [0.5, -1], tol=1e-10, max_steps=2000),
             ),
         ),
         Group(
@@ -961,7 +1046,7 @@ RELAXATION_GAP = Exercise(
             ),
         ),
     ),
-    properties=("vanishes_for_a_constant_step",),
+    properties=("vanishes_for_a_constant_step", "finds_no_rest_in_running_away"),
     misconceptions=(
         Misconception(
             "not-relative",
@@ -994,6 +1079,12 @@ RELAXATION_GAP = Exercise(
             lambda step, x, tol=TOL, max_steps=MAX_STEPS: relaxation_gap(
                 step, x, max_steps=max_steps
             ),
+        ),
+        Misconception(
+            "nan-taken-for-rest",
+            "Once a number is nan, a comparison such as `length > tol` is False. "
+            "What does your loop do then?",
+            _relaxation_takes_nan_for_rest,
         ),
         Misconception(
             "nothing-over-nothing",
