@@ -142,6 +142,9 @@ def test_everything_is_reached_and_moved_from_the_keyboard(show):
     wait_for_change(page, before)
     says(page, "at β = 8.")
     expect(page.locator(".noUi-handle")).to_have_attribute("aria-valuetext", "8.00")
+    page.keyboard.press("ArrowRight")
+    said = page.locator(".noUi-handle").get_attribute("aria-valuetext")
+    assert said == page.locator(".widget-readout").inner_text() != "8.00"  # at once
     assert page.evaluate(cell) == active  # the arrows did not walk through the notebook
 
 

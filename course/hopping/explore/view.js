@@ -298,13 +298,14 @@ function flatGeometry(panel, width, context) {
   const span = (axis) => axis.high - axis.low;
   // Room for the longest number beside the axis. Which numbers stand there depends on the height,
   // and the height on the room that is left.
-  let left = 54, across, down;
+  let left = 54, across, down, label;
   for (;;) {
     across = Math.max(width - left - right, 60);
     const tall = panel.equal ? (across * span(panel.y)) / span(panel.x) : across * 0.78;
     down = clamp(tall, 120, 1.6 * across);
     const texts = ticksOf(panel.y, down, 40).map((tick) => context.measureText(tick.text).width);
-    const need = 30 + Math.max(...texts);
+    label = wrapped(context, panel.y.label, down + 2 * top);
+    const need = 30 + LINE * (label.length - 1) + Math.max(...texts);
     if (need <= left) break;
     left = need;
   }
@@ -312,7 +313,7 @@ function flatGeometry(panel, width, context) {
   const names = panel.x.names.map((name) => wrapped(context, name, slot - 8));
   const bottom = 46 + LINE * (Math.max(1, ...names.map((lines) => lines.length)) - 1);
   return {
-    left, top, across, down, names, height: top + down + bottom,
+    left, top, across, down, names, label, numbers: [], height: top + down + bottom,
     x: scaleOf(panel.x, left, left + across),
     y: scaleOf(panel.y, top + down, top),
   };
@@ -486,8 +487,17 @@ function paintBars(context, mark, look, g) {
     const up = end <= base;
     context.textBaseline = up ? "bottom" : "top";
     context.fillStyle = "#222";
-    const y = clamp(end + (up ? -3 : 3), g.top + (up ? 16 : 0), g.top + g.down - (up ? 0 : 16));
-    haloText(context, text, (from + to) / 2, y);
+    const [middleX, half] = [(from + to) / 2, context.measureText(text).width / 2];
+    const [highest, lowest] = [g.top + (up ? LINE : 0), g.top + g.down - (up ? 0 : LINE)];
+    // Where a neighbour's number stands already, this one goes a line further, or is left out.
+    for (const away of [3, 3 + LINE]) {
+      const y = clamp(end + (up ? -away : away), highest, lowest);
+      const box = [middleX - half, middleX + half, up ? y - LINE : y, up ? y : y + LINE];
+      if (g.numbers.some((other) => touch(box, other))) continue;
+      g.numbers.push(box);
+      haloText(context, text, middleX, y);
+      break;
+    }
   });
   context.beginPath();
   context.moveTo(g.left, g.y(mark.base));
@@ -495,6 +505,11 @@ function paintBars(context, mark, look, g) {
   context.lineWidth = 1;
   context.strokeStyle = "#222";
   context.stroke();
+}
+
+// Boxes are [left, right, top, bottom].
+function touch(a, b) {
+  return a[0] < b[1] && b[0] < a[1] && a[2] < b[3] && b[2] < a[3];
 }
 
 function hatch(context, x, y, width, height) {
@@ -537,7 +552,7 @@ function paintAxes(context, panel, g) {
   context.translate(10, g.top + g.down / 2);
   context.rotate(-Math.PI / 2);
   context.textAlign = "center";
-  context.fillText(panel.y.label, 0, 0);
+  g.label.forEach((line, place) => context.fillText(line, 0, LINE * place));
   context.restore();
 }
 
@@ -790,8 +805,10 @@ function render({ model, el }) {
       handle.setAttribute("aria-valuetext", readout.textContent);
       readout.setAttribute("role", "textbox");
       readout.setAttribute("aria-label", `${name}, as a number`);
+      read.observe(readout, { childList: true, characterData: true, subtree: true });
     }
   }
+  const read = new MutationObserver(nameControls); // what is said is the number that is shown
   const watch = setInterval(() => {
     nameControls();
     if (el.closest(".jupyter-widgets-disconnected")) {
@@ -1055,6 +1072,7 @@ function render({ model, el }) {
     clearTimeout(settle);
     cancelAnimationFrame(frame);
     resized.disconnect();
+    read.disconnect();
     window.removeEventListener("resize", schedule);
     model.off("change:scene", update);
     model.off("change:grids", update);
