@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import html
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from nbconvert import HTMLExporter
 
 from autograder.exercises import load
 
@@ -126,6 +128,10 @@ class TestLesson:
         for picture in pictures:
             assert len(picture.data["text/plain"].split()) >= 8
             assert "Figure(" not in picture.data["text/plain"]
+        page, _ = HTMLExporter().from_notebook_node(solution(path))
+        shown = [html.unescape(words) for words in re.findall(r'<img alt="([^"]+)"', page)]
+        assert shown == [picture.data["text/plain"] for picture in pictures]
+        assert page.count("<img") == len(shown)
 
     def test_has_stable_unique_cell_ids(self, path):
         source = next((ROOT / "source" / path.stem).glob("*.ipynb"))
