@@ -316,5 +316,5 @@ def log_slider(label: str, low: float, high: float, value: float) -> ipywidgets.
         max=float(np.log2(high)),
         step=0.125,
         description=label,
-        readout_format=".3g",
+        readout_format=".4r",
     )
