@@ -229,6 +229,17 @@ def test_a_near_miss_shows_how_near():
     assert "off by 1e-06" in text
 
 
+def test_a_near_miss_asks_for_what_stopped_and_what_was_lost():
+    text = message("lse", lambda xi, Y, beta: right(xi, Y, beta) + 1e-6)
+    assert "stop too early" in text
+    assert "digits lost" in text
+
+
+def test_an_array_in_place_of_a_tuple_is_called_what_it_is():
+    fault = faults(np.ones(2), (np.ones(2), 81, True), 1e-9)
+    assert fault.words == "an ndarray; promised is a tuple of 3 values"
+
+
 def test_a_message_shows_no_expected_value_and_no_stack():
     text = message("lse", lambda xi, Y, beta: right(xi, Y, beta) * 1.5)
     assert "1.387" not in text

@@ -18,6 +18,7 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from nbconvert import HTMLExporter
 
 import hopping
@@ -250,6 +251,20 @@ def test_a_field_that_cannot_be_sampled_says_why(function, message):
     sampling.advance(0.1, whole=True)
     assert sampling.trouble == message
     assert sampling.values is None and sampling.finished
+
+
+def test_a_message_does_not_hide_what_is_drawn():
+    x, y = Axis("x", -1, 1), Axis("y", -1, 1)
+    messages = [Note("not written yet: a"), Note("not written yet: b")]
+    marks = [Points([[0, 0]]), *messages]
+    figure = draw_scene(Scene([Panel("drawn", x, y, marks), Panel("empty", x, y, messages)]))
+    FigureCanvasAgg(figure).draw()
+    drawn, empty = figure.axes
+    message, title = drawn.texts[-1].get_window_extent(), drawn.title.get_window_extent()
+    assert drawn.bbox.y1 < message.y0 < message.y1 < title.y0 < title.y1 <= figure.bbox.y1
+    message = empty.texts[-1].get_window_extent()
+    assert empty.bbox.contains(*message.min)
+    assert empty.bbox.contains(*message.max)
 
 
 def test_a_field_with_holes_is_drawn_with_a_note():

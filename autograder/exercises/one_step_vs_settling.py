@@ -110,6 +110,19 @@ def _settle_place_before_always(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
     return before, max_steps, False
 
 
+def _settle_past_the_limit(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
+    return ref.settle(xi, Y, beta, tol, max_steps + 1)
+
+
+def _settle_by_coordinates(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
+    x = xi.copy()
+    for step in range(1, max_steps + 1):
+        before, x = x, _hop(x, Y, beta)
+        if np.abs(x - before).max() <= tol:
+            return x, step, True
+    return x, max_steps, False
+
+
 def _settle_on_a_centre(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
     x, steps, converged = ref.settle(xi, Y, beta, tol, max_steps)
     return Y[np.argmax(Y @ x)].copy(), steps, converged
@@ -183,8 +196,9 @@ SETTLE = Exercise(
         _SLOW_CASE,
         _limited("flag", Landscape(np.array([0.5]), G.Y, 1.0), max_steps=100),
         _limited("at rest", Landscape(np.zeros(1), G.Y, 2.0), max_steps=1),
-        # The last hop is long enough to tell where it began from where it ended.
-        _limited("loose", A, tol=1e-2),
+        # The last hop is long enough to tell where it began from where it ended, and the longest
+        # coordinate is short enough two hops before the length is.
+        _limited("loose", A._replace(beta=1.1), tol=1e-4),
         landscape_case("A4", A._replace(beta=4.0)),
         landscape_case("G8", G._replace(beta=8.0)),
     ),
@@ -229,6 +243,14 @@ SETTLE = Exercise(
         Misconception("tolerance-never-used", "tol is an argument.", _settle_to_ten_digits),
         Misconception(
             "place-before-the-last-hop", "Where does the last hop lead?", _settle_place_before
+        ),
+        Misconception(
+            "largest-coordinate",
+            "The length of a hop is Euclidean: it does not depend on the choice of axes.",
+            _settle_by_coordinates,
+        ),
+        Misconception(
+            "one-hop-too-many", "max_steps hops in all, not one more.", _settle_past_the_limit
         ),
         Misconception(
             "one-hop-behind",

@@ -14,7 +14,10 @@ from hopping.observe import Outcome
 Tolerance = float | tuple[float, ...]
 
 
-NEARLY = "nearly right, so look for a loss of digits (a difference of large numbers, a step h)"
+NEARLY = (
+    "nearly right. Did something stop too early (a loop, a series, a tolerance), "
+    "or were digits lost (a difference of large numbers, a step h)?"
+)
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,7 @@ def _promise(right: Any) -> str:
 def _named(kind: str) -> str:
     if kind == "NoneType":
         return "nothing (None): is a `return` missing?"
-    return f"an {kind}" if kind[:1] in "aeiou" else f"a {kind}"
+    return f"an {kind}" if kind.startswith((*"aeiou", "nd")) else f"a {kind}"
 
 
 def _close(given: np.ndarray, target: np.ndarray, tolerance: float) -> bool:

@@ -547,7 +547,7 @@ def stays_where_it_settled(function: Callable, inputs: Inputs) -> str | None:
     if not converged:
         return None
     again, steps, _ = function(*{**inputs, "xi": np.array(x)}.values())
-    if _off(again, x, 1e-7):
+    if _off(again, x, max(1e-7, inputs.get("tol", 0.0))):
         return (
             "a point that stays when the search starts from it; "
             f"it moved by {show(float(np.abs(again - x).max()))}"
@@ -600,6 +600,17 @@ def vanishes_for_a_constant_step(function: Callable, inputs: Inputs) -> str | No
     if not abs(gap) <= SLACK:
         return f"0 for the step that leads to {show(target)} from anywhere; {show(gap)} came back"
     return None
+
+
+def finds_no_rest_in_running_away(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a walk that grows until its numbers end has no gap, and is no error."""
+    gap = function(lambda point: 2 * point, np.ones_like(inputs["x"]), 1e-10, 2000)
+    if np.isnan(gap):
+        return None
+    return (
+        "nan for step(x) = 2*x from x = 1, max_steps = 2000, which runs away to inf; "
+        f"{show(gap)} came back"
+    )
 
 
 PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
@@ -655,5 +666,6 @@ PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
         ignores_doubled_queries,
         counts_one_valley_when_hot,
         vanishes_for_a_constant_step,
+        finds_no_rest_in_running_away,
     )
 }

@@ -175,7 +175,8 @@ commit(prediction, questions=5)
 # $2\sum_{i<d} \binom{n-1}{i}$. Between the lines E is a bowl, and on a line it has a downward kink:
 # there are no other valleys.
 #
-# **Step 5: small β.** The curvature of E takes away at most what it takes away at the origin,
+# **Step 5: small β.** The tokens take curvature away from the bowl, and nowhere more than at the
+# origin, where tanh is steepest:
 #
 # $$\nabla^2 E = I - \beta\, Y^\top \mathrm{diag}\big(1-\tanh^2(\beta s)\big)\, Y,
 # \qquad \nabla^2 E(0) = I - \beta\, Y^\top Y .$$
@@ -748,7 +749,7 @@ reveal(
 #
 # Then measure and report.
 #
-# 1. For 20 random sets of tokens at β = 1000: does `stable_modes` say which corners stay where they
+# 1. For 20 random sets of six tokens at β = 1000: does `stable_modes` say which corners stay where they
 #    are? Leave out ties (a score near 0) and count them.
 # 2. Break the mask on purpose: subtract a token's own support, $\lVert y_\tau\rVert^2$, from the
 #    left side of the condition. Does your measurement find out?

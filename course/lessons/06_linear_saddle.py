@@ -48,8 +48,8 @@ answers = {"w1": "d", "w2": "b", "w3": "a"}
 ### END SOLUTION
 
 # %% name="warm_up_measured"
-xi = np.array([0.75, -0.5])
-Y = np.array([[1.0, 0.5], [-0.5, 1.25], [0.25, -1.0]])
+A_xi = np.array([0.75, -0.5])
+A_Y = np.array([[1.0, 0.5], [-0.5, 1.25], [0.25, -1.0]])
 
 
 def drop_of_a_hop(query, token):
@@ -70,7 +70,7 @@ def ends_of_tanh_walks(beta, hops=3000):
     """Count where 30 queries of the tanh kernel are after many hops."""
     at = np.random.default_rng(0).normal(size=(30, 2))
     for _ in range(hops):
-        at = np.tanh(beta * at @ Y.T) @ Y
+        at = np.tanh(beta * at @ A_Y.T) @ A_Y
     return len(np.unique(np.round(at, 3) + 0.0, axis=0))
 
 
@@ -81,7 +81,7 @@ check_answers(
         "w1": lambda: pick(drop_of_a_hop(np.array([4.0, 4.5]), np.array([1.0, 0.5])),
                            a=5, b=6, c=12.5, d=13.5),
         "w2": lambda: pick(nearest_to_ln_cosh(0.1), a="u", b="u²/2", c="|u| − ln 2", d="0"),
-        "w3": lambda: pick(ends_of_tanh_walks(0.99 / np.linalg.norm(Y, 2) ** 2),
+        "w3": lambda: pick(ends_of_tanh_walks(0.99 / np.linalg.norm(A_Y, 2) ** 2),
                            a=1, b=2, c=3, d=8),
     },
 )  # fmt: skip
@@ -435,10 +435,18 @@ check(classify)
 
 # %% name="neighbour_measured"
 for length in (1.0, 0.1, 0.01, 0.001):
-    query = length * xi / np.linalg.norm(xi)
-    ln_cosh = np.log1p(np.sinh(Y @ query) ** 2) / 2  # accurate for small scores
-    gap = query @ query / 2 - ln_cosh.sum() - linear_energy(query, Y, 1.0)
+    query = length * A_xi / np.linalg.norm(A_xi)
+    ln_cosh = np.log1p(np.sinh(A_Y @ query) ** 2) / 2  # accurate for small scores
+    gap = query @ query / 2 - ln_cosh.sum() - linear_energy(query, A_Y, 1.0)
     print(f"{length:6} away from 0: the tanh energy is higher by {gap:.1e}")
+
+# %% [markdown] name="neighbour_answer"
+# <details><summary>Which power</summary>
+#
+# Ten times nearer, and the difference is $10^4$ times smaller: the next power is $u^4$. (The first line
+# is too far out to show it.)
+#
+# </details>
 
 # %% [markdown] name="see_it"
 # ## See it
@@ -547,19 +555,19 @@ else:
 #
 # Here $\mathrm{lse}(\xi) = \frac1\beta \ln \sum_\tau e^{u_\tau}$, as in all lessons. Begin with one cell,
 # the concave part of the softmax column. A hop leads to minus the gradient of the concave part (lesson
-# 3). So take that gradient, and compare. Let `table_concave(x)` be the cell at the query `x`, for the
-# tokens `Y`; `approx_fprime(xi, table_concave, 1e-7)` is its gradient at `xi`. For β = 1/8, 1 and 8, in
-# this order, list in `too_far` how many times as long minus this gradient is as the landing
-# $\mathrm{softmax}(u)\,Y$. Then say what is wrong: `fault` is `"nothing"`, `"one 1/β too many"` or
-# `"one β too many"`. *(8 minutes)*
+# 3). So take that gradient, and compare. Take the three tokens of q2, `A_Y`, and its query, `A_xi`. Let
+# `table_concave(x)` be the cell at the query `x`; `approx_fprime(A_xi, table_concave, 1e-7)` is its
+# gradient at `A_xi`. For β = 1/8, 1 and 8, in this order, list in `too_far` how many times as long
+# minus this gradient is as the landing $\mathrm{softmax}(u)\,Y$. Then say what is wrong: `fault` is
+# `"nothing"`, `"one 1/β too many"` or `"one β too many"`. *(8 minutes)*
 
 # %% nbgrader={"grade_id": "table_measurement", "solution": true}
 too_far = []  # three numbers
 fault = ""  # "nothing", "one 1/β too many" or "one β too many"
 ### BEGIN SOLUTION
 for beta in (1 / 8, 1.0, 8.0):
-    table_gradient = approx_fprime(xi, lambda x, b=beta: -logsumexp(b * Y @ x) / b**2, 1e-7)
-    landing = softmax(beta * Y @ xi) @ Y
+    table_gradient = approx_fprime(A_xi, lambda x, b=beta: -logsumexp(b * A_Y @ x) / b**2, 1e-7)
+    landing = softmax(beta * A_Y @ A_xi) @ A_Y
     too_far.append(np.linalg.norm(table_gradient) / np.linalg.norm(landing))
 fault = "one 1/β too many"
 ### END SOLUTION
@@ -568,8 +576,8 @@ fault = "one 1/β too many"
 # %% name="table_again_measured"
 def reach_again(beta):
     """Return how many times as far as the landing the table's cell leads, by its slope."""
-    landing = softmax(beta * Y @ xi) @ Y
-    up, down = (-logsumexp(beta * Y @ (xi + h * landing)) / beta**2 for h in (1e-5, -1e-5))
+    landing = softmax(beta * A_Y @ A_xi) @ A_Y
+    up, down = (-logsumexp(beta * A_Y @ (A_xi + h * landing)) / beta**2 for h in (1e-5, -1e-5))
     return (down - up) / 2e-5 / (landing @ landing)
 
 
@@ -596,9 +604,9 @@ else:
 # - `factor`: functions of a number `u`. Softmax *adds* the factors of all tokens, the other two
 #   *multiply* them. Minus the logarithm of the result, divided by β, has to be the concave part.
 #   What must then stand in the linear column, so that its logarithm is $u^2/2$?
-# - `concave` and `landing`: functions of `(xi, Y, beta)`. In the linear column use your own two. You
-#   have written the others in lessons 1 and 5; `logsumexp`, `softmax`, `np.cosh` and `np.tanh` are
-#   enough here.
+# - `concave` and `landing`: functions of `(xi, Y, beta)`. In the linear column use your own two; the
+#   bowl is no part of `concave`. You have written the others in lessons 1 and 5; `logsumexp`,
+#   `softmax`, `np.cosh` and `np.tanh` are enough here.
 # - `form`: `"n bumps"`, `"2^n bumps"` or `"quadratic"`.
 # - `landscape`: `"n valleys"`, `"2^n valleys"`, `"a floor and some valleys"`, `"a saddle"` or
 #   `"bowl, trough, saddle or dome"`. One word may stand in two columns.
@@ -701,10 +709,10 @@ def rises_without_a_floor(count=2000):
 
 def energy_after(hops):
     """Return the energy of the query after so many hops at β = 1."""
-    at = xi
+    at = A_xi
     for _ in range(hops):
-        at = linear_step(at, Y, 1.0)
-    return linear_energy(at, Y, 1.0)
+        at = linear_step(at, A_Y, 1.0)
+    return linear_energy(at, A_Y, 1.0)
 
 
 # %% name="measure_shapes"

@@ -10,6 +10,8 @@ from matplotlib.transforms import ScaledTranslation
 from hopping import draw
 from hopping.explore.scene import Axis, Band, Bars, Grid, Mark, Note, Panel, Path, Points, Scene
 
+NOTE_PAD = 6  # points between a message and its frame
+
 
 def draw_scene(scene: Scene) -> Figure:
     """Draw a resolved scene as a figure, with its words below.
@@ -61,14 +63,24 @@ def draw_panel(ax: Axes, panel: Panel) -> None:
         ax.legend(ncols=2, borderaxespad=0, **place)
     notes = [mark.text for mark in panel.marks if isinstance(mark, Note)]
     if notes:
-        # A message about a mark must not hide the landscape it is missing from.
-        aside = any(not isinstance(mark, Note | Points) for mark in panel.marks)
         text = "\n".join(textwrap.fill(note, 34) for note in dict.fromkeys(notes))
-        box = {"facecolor": draw.PAPER, "edgecolor": draw.ROLES["query"].color, "pad": 8}
-        place = (0.5, 0.95, text) if aside else (0.5, 0.5, text)
-        write = ax.text2D if panel.z else ax.text
-        align = {"ha": "center", "va": "top" if aside else "center"}
-        write(*place, transform=ax.transAxes, bbox=box, zorder=9, **align)
+        _write_note(ax, text, above=len(notes) < len(panel.marks))
+
+
+def _write_note(ax: Axes, text: str, *, above: bool) -> None:
+    """Write a message in the middle of empty axes, or above those on which something is drawn."""
+    box = {"facecolor": draw.PAPER, "edgecolor": draw.ROLES["query"].color, "pad": NOTE_PAD}
+    style = {"ha": "center", "bbox": box, "zorder": 9, "linespacing": 1.2}
+    if hasattr(ax, "text2D"):  # around a surface there is room within the axes
+        x_y, align = (0.5, 0.95) if above else (0.5, 0.5), "top" if above else "center"
+        ax.text2D(*x_y, text, transform=ax.transAxes, va=align, **style)
+    elif not above:
+        ax.text(0.5, 0.5, text, transform=ax.transAxes, va="center", **style)
+    else:
+        gap = ScaledTranslation(0, (NOTE_PAD + 4) / 72, ax.figure.dpi_scale_trans)
+        note = ax.text(0.5, 1, text, transform=ax.transAxes + gap, va="bottom", **style)
+        height = note.get_fontsize() * 1.2 * (1 + text.count("\n")) + 2 * NOTE_PAD
+        ax.set_title(ax.get_title(), pad=height + 8)
 
 
 def draw_mark(ax: Axes, panel: Panel, mark: Mark) -> None:
