@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import jinja2
@@ -19,9 +20,12 @@ from autograder.gradebook import Gradebook, connect
 from autograder.journal import write_whole
 from autograder.outcome import MISSING, Result, Score
 from autograder.report import number
+from hopping.observe import TimeIsUp, time_limit
 from hopping.verdict import Verdict
 
 HIDDEN = ("HIDDEN TESTS", "MARK SCHEME")  # what stands between BEGIN and END
+PAGE_SECONDS = 10.0  # for what a student wrote and showed; some texts take a parser for ever
+PLAIN_LIMIT = 100_000  # characters of a text that is shown as it is
 HINT = re.compile(r"^  hint: (.*)$", re.MULTILINE)
 NOTHING = Markup("")
 
@@ -67,7 +71,8 @@ def page(course: Course, gradebook: Gradebook, result: Result) -> str:
         nb = nbformat.read(graded / f"{_page_path(course, result).stem}.ipynb", as_version=4)
         scores = {score.name: score for score in result.scores}
         comments = gradebook.comments(result.student, result.lesson)
-        blocks = [_block(cell, scores, verdicts, comments) for cell in nb.cells]
+        show = _Show(time.monotonic() + PAGE_SECONDS)
+        blocks = [_block(cell, scores, verdicts, comments, show) for cell in nb.cells]
     return _template().render(
         student="".join(c if c.isprintable() else "?" for c in result.student),
         lesson=result.lesson,
@@ -99,6 +104,7 @@ def _block(
     scores: Mapping[str, Score],
     verdicts: Mapping[str, Verdict],
     comments: Mapping[str, str],
+    show: _Show,
 ) -> Block:
     grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
     name = grade_id.removeprefix("exam_")
@@ -108,19 +114,41 @@ def _block(
     block = Block(anchor=name if score else "", score=score, comment=comments.get(grade_id, ""))
     source = visible(cell.source)
     if cell.cell_type == "markdown":
-        block.body = safe_html.markdown(NotebookNode({**cell, "source": source}))
+        text = NotebookNode({**cell, "source": source})
+        block.body = show(lambda: safe_html.markdown(text), source)
     elif cell.cell_type == "code":
         hides = source != cell.source.strip("\n")
-        block.body = safe_html.code(source) if source.strip() and not hides else NOTHING
+        if source.strip() and not hides:
+            block.body = show(lambda: safe_html.code(source), source)
         if hides:
             # What this cell printed or raised may show the hidden test it ran.
             verdict = verdicts.get(name)
             block.verdict = verdict.message.partition("\n")[2] if verdict else _failure(cell)
         else:
-            block.outputs = [safe_html.output(out) for out in cell.outputs]
+            block.outputs = [
+                show(partial(safe_html.output, out), safe_html.plain(out)) for out in cell.outputs
+            ]
     else:
         block.body = Markup("<pre>{}</pre>").format(source)
     return block
+
+
+@dataclass
+class _Show:
+    """Makes HTML until the time for a page is over.
+
+    One student's text must not keep the others from their pages, whatever a parser makes of it.
+    """
+
+    deadline: float
+
+    def __call__(self, make: Callable[[], Markup], text: str) -> Markup:
+        """Return what `make` makes, or the text alone if it fails or takes too long."""
+        try:
+            with time_limit(max(0.001, self.deadline - time.monotonic())):
+                return make()
+        except (Exception, TimeIsUp):
+            return Markup("<pre>{}</pre>").format(text[:PLAIN_LIMIT])
 
 
 def _failure(cell: NotebookNode) -> str:

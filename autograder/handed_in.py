@@ -89,7 +89,10 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _leads_away(path: Path, folder: Path) -> bool:
-    return not path.resolve().is_relative_to(folder.resolve())
+    try:
+        return not path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # links that lead in a circle
+        return True
 
 
 def _head(path: Path, most: int) -> bytes:

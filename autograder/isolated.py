@@ -168,9 +168,13 @@ class _Grading:
                     for index, exercise in self.exams.items()
                 }
             break
+        disturbed = False
         for index, exercise in self.exams.items():
-            if any(outcome.raised == "ProcessEnded" for outcome in outcomes[index]):
+            raised = {outcome.raised for outcome in outcomes[index]}
+            # An exercise before it may have stopped or slowed it: their processes are neighbours.
+            if "ProcessEnded" in raised or (disturbed and "TimeIsUp" in raised):
                 outcomes[index] = self._examine_alone(index, exercise)
+            disturbed = disturbed or bool(raised & {"ProcessEnded", "TimeIsUp"})
             self._give(index, exercise, outcomes[index])
         for index, judged in self.judged.items():
             self._judge(index, judged, run.values.get(index, {}))
@@ -354,8 +358,13 @@ class _Run:
                 )
             outputs, all_kept = self._outputs(answer, self.counts[index])
             self.outputs[index] = outputs
-            if answer.get("cut") or "failed" in answer or not all_kept:
+            if answer.get("cut") or not all_kept:
                 self.notices.append(f"The cell {name} printed or showed too much; some is lost.")
+            if "failed" in answer:
+                self.notices.append(
+                    f"The cell {name} could not be run or shown as usual: what it shows is too "
+                    "large, or something that every cell needs had been changed."
+                )
 
     def _outputs(self, answer: dict[str, Any], count: int) -> tuple[list[NotebookNode], bool]:
         """Return outputs made anew from what the candidate tells, and whether all fitted."""
@@ -375,8 +384,11 @@ class _Run:
         updates = answer.get("updates")
         for raw in updates[:OUTPUTS] if type(updates) is list else []:
             shown = _output({**_dict(raw), "output_type": "display_data"}, 0)
-            name = _dict(raw).get("display_id")
+            name, size = _dict(raw).get("display_id"), len(json.dumps(shown))
             for output in self.displays.get(name, []) if type(name) is str else []:
+                if size > self.room:
+                    return outputs, False
+                self.room -= size
                 output.data, output.metadata = shown.data, shown.metadata
         return outputs, True
 
@@ -443,8 +455,8 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    """Return what of plain data a notebook's file can hold."""
-    return json.loads(json.dumps(value, default=lambda _: None))
+    """Return what of plain data a notebook's file can hold; nan is not among it."""
+    return json.loads(json.dumps(value, default=lambda _: None), parse_constant=str)
 
 
 def _string(value: Any) -> str:

@@ -17,7 +17,7 @@ import bleach
 from bleach.css_sanitizer import CSSSanitizer
 from latex2mathml.converter import convert_to_element
 from markupsafe import Markup
-from nbconvert.filters.ansi import ansi2html
+from nbconvert.filters.ansi import ansi2html, strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from pygments import highlight
@@ -123,6 +123,15 @@ def output(out: NotebookNode) -> Markup:
     if "text/latex" in data:
         return formula(_text(data["text/latex"]).strip().strip("$"), block=True)
     return Markup(f"<pre>{ansi2html(_text(data.get('text/plain')))}</pre>")
+
+
+def plain(out: NotebookNode) -> str:
+    """Return an output as text alone."""
+    if out.output_type == "stream":
+        return strip_ansi(out.text)
+    if out.output_type == "error":
+        return strip_ansi("\n".join(out.traceback))
+    return strip_ansi(_text(out.get("data", {}).get("text/plain")))
 
 
 def _picture(kind: str, content: str, words: str) -> Markup:

@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.inside.channel import Channel, ChannelError
+from autograder.inside.channel import Channel, ChannelError, TooLarge
 from hopping.observe import Outcome, plain
 
 START_SECONDS = 120.0
 GRACE_SECONDS = 2.0  # between an interruption and the end
 LOOK_SECONDS = 0.2  # between two looks at the memory in use
+POINT_LIMIT = 100_000  # numbers in a point at which a candidate asks for a function's value
 SCRATCH = "/scratch"
 
 SYSTEM_FOLDERS = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")
@@ -169,8 +170,10 @@ class Candidate:
 
     def __init__(self, channel: socket.socket, status: socket.socket | None, server: _Server):
         self._status = status
+        self._original: Candidate | None = None
         self._server = server
         self._deadline = 0.0
+        self._next_look = time.monotonic() + LOOK_SECONDS
         self._ended = ""
         self._channel = Channel(channel, self._wait)
         if status is not None:
@@ -233,6 +236,7 @@ class Candidate:
         """
         ours, theirs = socket.socketpair()
         kept = Candidate(ours, None, self._server)
+        kept._original = self
         try:
             with theirs:
                 self._deadline = time.monotonic() + 10.0
@@ -262,7 +266,7 @@ class Candidate:
                 answer = self._receive(None)
                 if "ask" not in answer:
                     return outcome_of(answer)
-                self._send(_evaluate(functions, answer))
+                self._send_value(_evaluate(functions, answer))
         except TooLate:
             self._ended = f"no answer within {seconds:g} s"
             self.hang_up()
@@ -291,6 +295,12 @@ class Candidate:
     def _send(self, message: Any, functions: list[Callable[..., Any]] | None = None) -> None:
         self._guard(lambda: self._channel.send(message, functions))
 
+    def _send_value(self, value: dict[str, Any]) -> None:
+        try:
+            self._send(value)
+        except TooLarge:
+            self._send({"raised": "ValueError", "detail": "the function's value is too large"})
+
     def _receive(self, seconds: float | None) -> dict[str, Any]:
         if seconds is not None:
             self._deadline = time.monotonic() + seconds
@@ -313,16 +323,25 @@ class Candidate:
         if self._status is not None:
             poll.register(self._status, select.POLLIN)
         while True:
-            left = self._deadline - time.monotonic()
-            if left <= 0:
+            now = time.monotonic()
+            if now >= self._deadline:
                 raise TooLate
-            ready = dict(poll.poll(1000 * min(left, LOOK_SECONDS)))
+            if now >= self._next_look:  # by the clock: a candidate may never stop talking
+                self._look_at_memory()
+            left = min(self._deadline - now, LOOK_SECONDS)
+            ready = dict(poll.poll(1000 * left))
             if sock.fileno() in ready:
                 return
             if ready:
                 self._read_status(0)
-            elif self._server.memory_in_use() > self._server.limits.memory:
-                raise self._kill("used more memory than allowed")
+
+    def _look_at_memory(self) -> None:
+        """End everything in the candidate's namespace if it uses too much together."""
+        if self._server.memory_in_use() > self._server.limits.memory:
+            ended = self._kill("used more memory than allowed")
+            (self._original or self).hang_up()
+            raise ended
+        self._next_look = time.monotonic() + LOOK_SECONDS
 
     def _read_status(self, seconds: float) -> None:
         """Raise `Ended` if the process that watches the candidate says so."""
@@ -453,9 +472,11 @@ class _Server:
 
     def memory_in_use(self) -> int:
         """Return the bytes that forks use beyond what they share with the server."""
-        return sum(
-            max(0, _resident(pid) - self._warm) for pid in self._all_pids() if pid not in self._base
-        )
+        forks = [pid for pid in self._all_pids() if pid not in self._base]
+        parts = [_part(pid) for pid in forks]
+        if None in parts:
+            return sum(max(0, _resident(pid) - self._warm) for pid in forks)
+        return max(0, sum(parts) - self._warm)
 
     def _all_pids(self) -> list[int]:
         found, rest = [], [self._process.pid]
@@ -537,10 +558,14 @@ def _evaluate(functions: list[Callable[..., Any]], question: dict[str, Any]) -> 
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if np.size(point) > POINT_LIMIT:
+                raise ValueError
             return {"value": functions[number](point)}
     except Exception as error:
         # The message could quote the function that is kept from the candidate.
-        words = f"the function cannot take {type(point).__name__} of shape {np.shape(point)}"
+        words = f"the function cannot take this {type(point).__name__}"
+        if isinstance(point, np.ndarray):
+            words += f" of shape {point.shape}"
         return {"raised": type(error).__name__, "detail": words}
 
 
@@ -689,6 +714,8 @@ def _environment(home: str) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_INDEX": "1",  # without a network it would try again and again
         "PYTHONHASHSEED": "0",
         "TMPDIR": home,
     }
@@ -697,6 +724,24 @@ def _environment(home: str) -> dict[str, str]:
 def _unprivileged_user() -> int:
     """Return a user for student code: its own per process, so that limits are not shared."""
     return 20_000 + os.getpid() % 40_000 if os.geteuid() == 0 else os.geteuid()
+
+
+def _part(pid: int) -> int | None:
+    """Return the bytes of memory of a process, of shared pages its part; None if not told.
+
+    The copies that are kept for exams share nearly all with each other. What processes share on
+    purpose counts as well.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    except ProcessLookupError:  # it has ended
+        return 0
+    except OSError:
+        return None if Path(f"/proc/{pid}").exists() else 0
+    sizes = {
+        name: int(size.split()[0]) for name, _, size in (line.partition(":") for line in lines)
+    }
+    return 1024 * sum(sizes.get(name, 0) for name in ("Pss_Anon", "Pss_Shmem", "SwapPss"))
 
 
 def _resident(pid: int) -> int:

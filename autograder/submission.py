@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import nbformat
@@ -100,6 +101,14 @@ class _Cell:
     marks: dict[str, Any]
     attachments: dict[str, Any]
     slot: int | None = None
+    _bare_of: tuple[str, str] = ("", "")
+
+    @property
+    def bare(self) -> str:
+        """Its text as it is compared; made once, because it is compared with every slot."""
+        if self._bare_of[0] is not self.source:
+            self._bare_of = (self.source, _bare(self.source))
+        return self._bare_of[1]
 
 
 def choose_file(
@@ -127,16 +136,23 @@ def choose_file(
         raise NotGradable("no file was handed in")
     fitting = [name for name, data in sorted(files.items()) if _is_of_lesson(data, source)]
     if len(fitting) == 1:
-        notice = f"The file {wanted} was handed in as {fitting[0]}."
+        notice = f"The file {wanted} was handed in as {_printable(fitting[0])}."
         return files[fitting[0]], (notice,)
     if fitting:
         raise NotGradable(
-            f"there is no file {wanted}, and more than one could be it: {', '.join(fitting)}"
+            f"there is no file {wanted}, and more than one could be it: "
+            f"{_printable(', '.join(fitting))}"
         )
     if len(files) == 1:
         # The reason why the only file is no notebook of this lesson says more than its name.
         read_submission(*files.values(), source)
-    raise NotGradable(f"there is no file {wanted}, only {', '.join(sorted(files))}")
+    raise NotGradable(f"there is no file {wanted}, only {_printable(', '.join(sorted(files)))}")
+
+
+def _printable(text: str) -> str:
+    """Return a file's name, or several, without what would begin a new line or move a cursor."""
+    shown = "".join(character if character.isprintable() else "?" for character in text)
+    return shown if len(shown) <= 300 else shown[:297] + "..."
 
 
 def _is_of_lesson(data: bytes, source: NotebookNode) -> bool:
@@ -193,10 +209,13 @@ def rebuild(source: NotebookNode, submission: Submission) -> NotebookNode:
 
 def released(cell: NotebookNode) -> str:
     """Return a source cell's text as a student gets it."""
-    text = HIDDEN.sub("", cell.source)
-    if cell.cell_type == "markdown" and _mark(cell, "solution"):
-        return SOLUTION.sub(WRITE_HERE + "\n", text)
-    return SOLUTION.sub("", text)
+    written = cell.cell_type == "markdown" and _mark(cell, "solution")
+    return _released(cell.source, WRITE_HERE + "\n" if written else "")
+
+
+@lru_cache(maxsize=512)
+def _released(source: str, instead: str) -> str:
+    return SOLUTION.sub(instead, HIDDEN.sub("", source))
 
 
 def label(cell: NotebookNode) -> str:
@@ -235,7 +254,7 @@ def _decode(data: bytes, notices: list[str]) -> str:
 
 
 def _parse(text: str) -> dict[str, Any]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.startswith(("<<<<<<< ", ">>>>>>> ")):
             raise NotGradable(
                 f"line {number} of the file is left over from merging two versions; "
@@ -296,7 +315,8 @@ def _cell(raw: dict[str, Any]) -> _Cell:
     source = _text(raw.get("source", raw.get("input", "")))
     if kind == "heading":  # of format 3
         level = raw.get("level")
-        kind, source = "markdown", f"{'#' * (level if level in range(1, 7) else 1)} {source}"
+        depth = level if type(level) is int and 1 <= level <= 6 else 1
+        kind, source = "markdown", f"{'#' * depth} {source}"
     metadata = _dict(raw.get("metadata"))
     marks = _dict(metadata.get("nbgrader"))
     grade_id, cell_id = marks.get("grade_id"), raw.get("id")
@@ -404,8 +424,8 @@ def _match_by_text(
         if not by_slot[index] and not _is_stub(slot):
             texts.setdefault(_bare(released(slot)), []).append(index)
     for cell in cells:
-        same = texts.get(_bare(cell.source))
-        if cell.slot is None and same:
+        same = texts.get(cell.bare) if cell.slot is None else None
+        if same:
             _take(cell, same.pop(0), by_slot)
 
 
@@ -451,7 +471,7 @@ def _choose(
     if not _is_answer(slot):
         return next((cell for cell in found if not _differs(cell, slot)), found[0])
     stub = _bare(released(slot))
-    written = [cell for cell in found if _bare(cell.source) not in (stub, "")] or found[:1]
+    written = [cell for cell in found if cell.bare not in (stub, "")] or found[:1]
     for cell in found:
         if cell not in written:
             cell.source = ""  # a copy of the empty stub would undo the answer
@@ -593,12 +613,15 @@ def _is_telling(slot: NotebookNode) -> bool:
 
 
 def _differs(cell: _Cell, slot: NotebookNode) -> bool:
-    return _bare(cell.source) not in (_bare(released(slot)), _bare(slot.source))
+    return cell.bare not in (_bare_slot(released(slot)), _bare_slot(slot.source))
 
 
 def _bare(text: str) -> str:
     """Return a text without blank lines and without spaces at the ends of lines."""
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
+
+
+_bare_slot = lru_cache(maxsize=1024)(_bare)  # of the lesson's texts, which are compared often
 
 
 def _defined(slot: NotebookNode) -> list[str]:

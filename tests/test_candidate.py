@@ -17,6 +17,7 @@ import pytest
 import small_lesson as small
 from nbclient import NotebookClient
 
+from autograder import examiner
 from autograder import sandbox as sandboxes
 from autograder.examiner import examine, judge_exam
 from autograder.exercises import load
@@ -476,6 +477,81 @@ def lse(xi, Y, beta):
     everything = nbformat.writes(graded.notebook) + repr(graded.verdicts) + repr(graded.notices)
     assert str(TOKEN)[:10] not in everything
     assert "[]" in everything or "seen" in everything
+
+
+HUNT = """
+import ctypes, gc, os, sys
+def hunt():
+    # What is looked for is known in halves, so that the search does not find itself.
+    found = set()
+    def search(data, place):
+        for head, tail in HALVES:
+            at = data.find(head)
+            while at >= 0:
+                if data.startswith(tail, at + len(head)):
+                    found.add(place)
+                at = data.find(head, at + 1)
+    gc.unfreeze()
+    arenas = {id(thing) >> 20 for thing in gc.get_objects()}
+    libc, (end, start) = ctypes.CDLL(None), os.pipe()
+    for page in (arena << 20 | page << 14 for arena in arenas for page in range(64)):
+        # A system call says of memory that is not there that it is not; reading it would crash.
+        size = libc.write(start, ctypes.c_void_p(page), ctypes.c_size_t(1 << 14))
+        if size > 0:
+            search(os.read(end, size), "memory")
+    frame = sys._getframe()
+    while frame:
+        search(repr(list(frame.f_locals)).encode(), "frames")
+        frame = frame.f_back
+    for folder, inner, names in os.walk("/"):
+        inner[:] = [n for n in inner if n not in ("lib", "lib64", "bin", "sbin", "dev")]
+        for name in names:
+            try:
+                search(open(os.path.join(folder, name), "rb").read(1 << 20), "disk")
+            except OSError:
+                pass
+    os.close(end)
+    os.close(start)
+    return sorted(found)
+"""
+
+
+@confined
+def test_a_hidden_case_and_a_reference_are_not_in_memory_nor_on_disk(
+    sandbox, monkeypatch, tmp_path
+):
+    number, secret = 0.6180255318739125, b"this is how the theory is written"
+    exercise = load()["lse"]
+
+    def reference(xi, Y, beta, known=(number, secret), right=exercise.reference):
+        return right(xi, Y, beta)
+
+    monkeypatch.setattr(examiner, "_exam_key", examiner._exam_key.__wrapped__)
+    monkeypatch.setattr(type(exercise), "__setattr__", object.__setattr__)
+    monkeypatch.setattr(exercise, "reference", reference)
+    for case in exercise.groups[0].cases:
+        monkeypatch.setitem(case.inputs, "beta", number)
+    (tmp_path / "reference.py").write_bytes(secret)
+    wanted = (struct.pack("<d", number), secret, str(number).encode())
+    hunt = f"HALVES = {[(w[:5], w[5:]) for w in wanted]}\n{HUNT}"
+    # The search finds what is there.
+    with sandbox.candidate() as candidate:
+        candidate.run_cell(hunt, 20)
+        candidate.run_cell("import struct\nkept = [struct.unpack('<d', b''.join(HALVES[0]))]", 20)
+        candidate.run_cell("open('file', 'wb').write(b''.join(HALVES[1]))", 20)
+        assert text(candidate.run_cell("print(hunt())", 60)) == "['disk', 'memory']\n"
+    # Another exercise, which is examined after the one that the secrets are of, searches as well.
+    answer = small.SOLUTIONS["attention_weights"].replace(
+        "    u = beta", "    if not found:\n        found.append(hunt())\n"
+        "    assert found == [[]]\n    u = beta"
+    )  # fmt: skip
+    notebook = small.solved(attention_weights=f"found = []\n{hunt}\n{answer}")
+    small.insert(notebook, "exam_fd_grad", "print('found', hunt())")
+    graded = grade_submission(small.as_bytes(notebook), SOURCE, sandbox)
+    everything = nbformat.writes(graded.notebook) + repr(graded.verdicts) + repr(graded.notices)
+    assert "found []" in everything
+    assert graded.scores["exam_attention_weights"] == small.POINTS["exam_attention_weights"]
+    assert secret.decode() not in everything and str(number)[:12] not in everything
 
 
 def test_an_error_in_a_function_of_the_examiner_does_not_quote_it(sandbox):

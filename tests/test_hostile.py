@@ -5,6 +5,7 @@ After each of them a good submission is graded on the same server and must come 
 
 import copy
 import json
+import os
 import re
 import time
 from collections.abc import Callable
@@ -13,10 +14,14 @@ from dataclasses import dataclass, field
 import nbformat
 import pytest
 import small_lesson as small
+from classroom import LESSON, NOTEBOOK, answered, hand_in, make_course
 
+from autograder import feedback
+from autograder.grading import grade_class
 from autograder.isolated import grade_submission
-from autograder.sandbox import Limits, Sandbox, why_not_confined
-from autograder.submission import NotGradable
+from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES
+from autograder.sandbox import Ended, Limits, Sandbox, why_not_confined
+from autograder.submission import SIZE_LIMIT, NotGradable
 
 SOURCE = nbformat.from_dict(small.source())
 LIMITS = Limits(
@@ -27,6 +32,7 @@ LIMITS = Limits(
     memory=1 << 30,
     processes=24,
     output=100_000,
+    notebook_output=2_000_000,
     files=8 << 20,
     file_count=200,
 )
@@ -1041,7 +1047,7 @@ cells(
     "'metadata': {'a': np.ones(2)}}, {'output_type': 'stream', 'name': 'other', 'text': ['x']}, "
     "{'output_type': 'error', 'traceback': [1, None]}]",
     "get_ipython().record.outputs.append(3)",
-    notices=[TOO_MUCH],
+    notices=["could not be run or shown as usual"],
 )
 cells("stdout closed", "import sys\nsys.stdout.close()\nsys.stderr.close()\nprint('x')")
 cells(
@@ -1126,6 +1132,191 @@ def _():
     return b'{"cells": [' + b"[]," * 10**6 + b"[]]}"
 
 
+# --- A third round, by somebody who had not seen the first two ------------------------------------
+
+CHANNEL = (
+    "import json, os, struct, sys\n"
+    "def channel():\n    frame = sys._getframe()\n"
+    "    while type(frame.f_locals.get('self')).__name__ != 'Candidate':\n"
+    "        frame = frame.f_back\n"
+    "    return frame.f_locals['self'].channel.sock\n"
+    "sock = channel()\n"
+    "def send(text):\n    sock.sendall(struct.pack('<II', len(text), 0) + text)\n"
+)
+answers(
+    "a point that is no array",
+    [FD],
+    fd_grad="def fd_grad(f, xi, h=1e-5):\n    return f([xi, h])",
+)
+answers(
+    "a point of a million numbers",
+    [FD],
+    perhaps="check_fd_grad",
+    fd_grad="def fd_grad(f, xi, h=1e-5):\n    return f(np.ones((2, 500_000), dtype='f4'))",
+)
+cells(
+    "one display in many places, and made large",
+    "for i in range(300):\n    display(i, display_id='a')",
+    "from IPython.display import update_display\nupdate_display('x' * 60_000, display_id='a')",
+    notices=[TOO_MUCH],
+)
+cells(
+    "a short text that stands for gigabytes",
+    CHANNEL
+    + "send(json.dumps({'strings': ['a' * 20_000] + [''] * 20_000, 'shape': [-1]}).encode())",
+    notices=[OWN + "(broke off|ended)"],
+)
+cells(
+    "a short text that stands for millions of objects",
+    CHANNEL + "send(b'[' + b'[],' * 10**6 + b'0]')",
+    notices=[OWN + "(broke off|ended|did not end)"],
+)
+cells(
+    "another file in the channel's place",
+    CHANNEL + "os.dup2(1, sock.fileno())",
+    notices=[OWN + "(broke off|ended)"],
+)
+cells(
+    "half of the notebook in a large array",
+    "big = np.ones(40_000_000)",
+    after="imports",
+)
+answers(
+    "an exam that stops all others",
+    [LSE],
+    perhaps=SLOW,
+    lse="import os, signal, sys\n"
+    + in_lse(
+        "if 'checking' not in str(sys._getframe(2).f_code.co_filename):\n"
+        "    os.kill(-1, signal.SIGSTOP)\n    signal.pause()"
+    ),
+    isolated=True,
+)
+answers(
+    "an exam that fills the scratch folder",
+    perhaps=SLOW,
+    lse=in_lse(
+        "try:\n    for i in range(10):\n        open(f'f{i}', 'wb').write(bytes(1 << 20))\n"
+        "except OSError:\n    pass"
+    ),
+)
+answers(
+    "hidden inputs left for another exam",
+    [WEIGHTS],
+    lse=in_lse("open('/tmp/seen', 'a').write(repr(xi))"),
+    attention_weights=(
+        "def attention_weights(xi, Y, beta):\n    import os\n"
+        "    raise ValueError(open('/tmp/seen').read())"
+    ),
+)
+answers(
+    "arrays of records, dates and objects",
+    [LSE, WEIGHTS, FD],
+    lse="def lse(xi, Y, beta):\n    return np.array(1.0, dtype=object)",
+    attention_weights=(
+        "def attention_weights(xi, Y, beta):\n    return np.zeros(len(Y), dtype=[('a', 'f8')])"
+    ),
+    fd_grad="def fd_grad(f, xi, h=1e-5):\n    return np.zeros(len(xi), dtype='M8[s]')",
+)
+answers(
+    "a type and an error that do not say what they are",
+    [LSE, WEIGHTS],
+    lse=(
+        "class M(type):\n    __name__ = property(lambda self: 1 / 0)\n"
+        "class A(metaclass=M):\n    pass\n"
+        "def lse(xi, Y, beta):\n    return A()"
+    ),
+    attention_weights=(
+        "def attention_weights(xi, Y, beta):\n"
+        "    raise type('E' * 5000, (Exception,), {'__str__': lambda self: 3})"
+    ),
+)
+answers(
+    "an error with the name of an outcome",
+    [LSE],
+    lse="class ProcessEnded(Exception):\n    pass\n" + in_lse("raise ProcessEnded"),
+)
+cells(
+    "outputs that JSON does not know",
+    "display({'application/json': [float('nan'), float('-inf')]}, raw=True, "
+    "metadata={'x': float('inf')})",
+)
+cells("no stdout", "import sys\nsys.stdout = sys.stderr = None", after="imports")
+cells(
+    "the files behind stdout closed",
+    "import os, stat\nfor fd in range(3, 256):\n    try:\n"
+    "        os.close(fd) if stat.S_ISREG(os.fstat(fd).st_mode) else None\n"
+    "    except OSError:\n        pass",
+    notices=["could not be run or shown as usual"],
+)
+cells("exit in a cell", "exit()", "exit", "print('on')", after="imports")
+cells(
+    "an error that cannot say what it is",
+    "class E(Exception):\n    def __str__(self):\n        raise ValueError\nraise E",
+)
+cells(
+    "a hook that leaves",
+    "def leave(*a):\n    raise SystemExit\nget_ipython().events.register('post_run_cell', leave)",
+    notices=[OWN + "ended the Python process"],
+)
+cells(
+    "no forks",
+    "import sys\ndef hook(event, _):\n    if event == 'os.fork':\n        raise RuntimeError\n"
+    "sys.addaudithook(hook)",
+    after="practice_fd_grad",
+    lost=[FD],
+    notices=["The cell exam_fd_grad could not be examined"],
+)
+cells("a fork of which both go on", "import os\nos.fork()\nprint('here')", after="imports")
+cells(
+    "a thread that goes on in the background",
+    "import threading, time\ndef work():\n    while True:\n        np.ones(9).sum()\n"
+    "        time.sleep(0.001)\n"
+    "for _ in range(3):\n    threading.Thread(target=work, daemon=True).start()",
+    after="imports",
+)
+cells("IPython's own names deleted", "del In, Out, get_ipython, exit, quit", after="imports")
+cells("a return and a yield outside", "return 3", "yield 3", "await = 3", after="imports")
+answers(
+    "tabs, Greek and a cached helper",
+    lse=(
+        "import functools\n@functools.lru_cache\ndef identity(β):\n\treturn β\n\n"
+        "def lse(ξ, Υ, β):\n\tu = identity(β) * (Υ @ ξ)\n"
+        "\treturn np.logaddexp.reduce(u) / β"
+    ),
+)
+answers(
+    "a partial function",
+    lse="import functools\n"
+    + GOOD.replace("def lse(xi,", "def general(scale, xi,")
+    + "\nlse = functools.partial(general, 1.0)",
+)
+
+
+@case("lines as on an old Mac")
+def _():
+    return small.solved(lse=GOOD.replace("\n", "\r"))
+
+
+@case("headings of every depth", notices=["older format"])
+def _():
+    levels = (1, 1.0, True, [1], 10**9, -1, None, "2", float("nan"))
+    cells = [{"cell_type": "heading", "level": level, "source": "x"} for level in levels]
+    cells += small.solved()["cells"]
+    return {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells}]}
+
+
+@case("a text that speaks of a merge")
+def _():
+    text = json.dumps(small.solved(report="see\u2028<<<<<<< HEAD"), ensure_ascii=False)
+    return text.encode()
+
+
+@case("a million short lines", perhaps=".")
+def _():
+    return small.insert(small.solved(), "report", "a\n" * 1_000_000, kind="markdown")
+
+
 # --- The tests ------------------------------------------------------------------------------------
 
 
@@ -1175,7 +1366,9 @@ def test_a_submission_gets_what_it_earns_and_its_neighbour_is_untouched(odd, san
         for notice in graded.notices:
             assert any(re.search(p, notice) for p in (*odd.notices, odd.perhaps)), notice
         nbformat.validate(graded.notebook)
-        nbformat.writes(graded.notebook).encode()
+        written = nbformat.writes(graded.notebook)
+        json.loads(written.encode(), parse_constant=pytest.fail)  # NaN is no JSON
+        assert len(written) < SIZE_LIMIT
     assert time.monotonic() - started < LIMITS.notebook_seconds + 20
     assert essence(grade(small.solved(), sandbox)) == neighbour
 
@@ -1183,3 +1376,185 @@ def test_a_submission_gets_what_it_earns_and_its_neighbour_is_untouched(odd, san
 def test_the_table_is_long_enough():
     print(len(CASES), "submissions")
     assert len(CASES) >= 60
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # Python's default for memory without a file is shared memory.
+        "import mmap, os, time\nfor _ in range(5):\n    if os.fork() == 0:\n"
+        "        m = mmap.mmap(-1, 300 << 20)\n        m.write(bytes(300 << 20))\n"
+        "        time.sleep(60)\n        os._exit(0)\ntime.sleep(60)",
+        CHANNEL + "import time\nfor _ in range(5):\n    if os.fork() == 0:\n"
+        "        hold = bytearray(b'x' * (300 << 20))\n        time.sleep(60)\n"
+        "        os._exit(0)\n"
+        "sock.sendall(struct.pack('<II', 10**6, 0))\nwhile True:\n"
+        "    sock.send(b' ')\n    time.sleep(0.05)",
+    ],
+    ids=["shared", "while-talking"],
+)
+def test_no_memory_escapes_the_limit(code, sandbox):
+    with sandbox.candidate() as candidate, pytest.raises(Ended, match="more memory than allowed"):
+        candidate.run_cell(code, 30)
+
+
+def test_memory_that_copies_share_is_counted_once(sandbox):
+    with sandbox.candidate() as candidate:
+        candidate.run_cell("big = b'x' * (300 << 20)", 20)
+        kept = [candidate.keep() for _ in range(4)]
+        answer = candidate.run_cell("import time\ntime.sleep(0.5)\nprint('on')", 20)
+        assert answer["outputs"][0]["text"] == "on\n"
+        for each in kept:
+            each.hang_up()
+
+
+def test_a_long_recursion_is_shown_at_once_and_in_part(sandbox):
+    with sandbox.candidate() as candidate:
+        code = (
+            "def f(n):\n    return n * f(n - 1)\ntry:\n    f(3)\nexcept RecursionError:\n    f(3)"
+        )
+        started = time.monotonic()
+        (error,) = candidate.run_cell(code, 60)["outputs"]
+        assert error["ename"] == "RecursionError"
+        assert len(error["traceback"]) < 300
+        assert time.monotonic() - started < 15  # all of it takes half a minute and more
+
+
+def test_pip_does_not_wait_for_a_network(sandbox):
+    with sandbox.candidate() as candidate:
+        answer = candidate.run_cell("%pip install no-such-package", 60)
+        assert "No matching distribution" in str(answer["outputs"])
+        assert "Retrying" not in str(answer["outputs"])
+
+
+# --- In a class -----------------------------------------------------------------------------------
+
+
+def test_links_names_stamps_and_pages_cost_only_their_own(tmp_path, warm_worker, monkeypatch):
+    course = make_course(tmp_path / "course")
+
+    def folder(student):
+        path = course.submitted / student / LESSON
+        path.mkdir(parents=True)
+        return path
+
+    def shows(student, source, **texts):
+        nb = answered(course, **texts)
+        nb.cells.append(nbformat.v4.new_code_cell(source))
+        hand_in(course, student, nb)
+
+    expected = dict.fromkeys(("ana", "zoe"), GRADED)
+    for student in expected:
+        hand_in(course, student, answered(course))
+    os.symlink(NOTEBOOK, folder("circle") / NOTEBOOK)
+    os.symlink("b", folder("circles") / "a")
+    os.symlink("a", course.submitted / "circles" / LESSON / "b")
+    (course.submitted / "itself").mkdir()
+    os.symlink(LESSON, course.submitted / "itself" / LESSON)
+    os.symlink("/dev/zero", folder("endless") / NOTEBOOK)
+    os.mkfifo(folder("pipe") / NOTEBOOK)
+    (folder("folder") / NOTEBOOK).mkdir()
+    expected |= dict.fromkeys(("circle", "itself", "endless"), NOT_GRADED)
+    expected |= dict.fromkeys(("circles", "pipe", "folder"), MISSING)
+    hand_in(course, "lines", answered(course), "x\n12:00:00 eve: graded\x1b[2J.ipynb")
+    with open(os.fsencode(folder("bytes")) + b"/x\xff.ipynb", "w") as file:
+        json.dump(answered(course), file)
+    stamp = "99:99" + "1" * 85 + "Z12h"  # not only a ValueError
+    (hand_in(course, "stamp", answered(course)).parent / "timestamp.txt").write_text(stamp)
+    expected |= dict.fromkeys(("lines", "bytes", "stamp"), NOTICES)
+    shows("colours", "print('\\x1b[38;5m in colours')")
+    shows("deep", "from IPython.display import HTML\nHTML('<div>' * 30_000 + 'at the bottom')")
+    shows("bold", "pass", report="".join(f"<b class={i}>" for i in range(3000)) + "<p>" * 3000)
+    shows("formula", "pass", report="\\begin{a}" * 20_000)
+    expected |= dict.fromkeys(("colours", "deep", "bold", "formula"), GRADED)
+
+    found = {r.student: r for r in grade_class(course, executor=warm_worker)}
+    assert {student: r.outcome for student, r in found.items()} == expected
+    assert {r.points for r in found.values() if r.graded} == {8}
+    for line in (course.class_folder / "grade.log").read_text("utf-8").split("\n"):
+        assert line.isprintable()
+        assert not line.startswith("12:00:00 eve")
+
+    monkeypatch.setattr(feedback, "PAGE_SECONDS", 1.0)
+    pages = {}
+    for student, result in found.items():
+        started = time.monotonic()
+        for path in feedback.write_feedback(course, [result]):
+            pages[student] = path.read_text("utf-8", "replace")
+        assert time.monotonic() - started < 10, student
+    assert set(pages) == {s for s, outcome in expected.items() if outcome != MISSING}
+    assert " in colours" in pages["colours"]
+    assert "<pre>&lt;b class=0&gt;" in pages["bold"]
+    assert "8 of 18 points" in pages["formula"]
+
+
+BOUNDS = """
+c.Limits.call_seconds = 0.5
+c.Limits.exam_seconds = 2
+c.Limits.cell_seconds = 1.5
+c.Limits.notebook_seconds = 6
+c.Limits.reruns = 1
+c.Limits.memory = 700 << 20
+c.Limits.processes = 12
+c.Limits.output = 5000
+c.Limits.notebook_output = 30_000
+c.Limits.files = 1 << 20
+c.Limits.file_count = 30
+"""
+
+
+def test_every_bound_is_that_of_the_config(tmp_path, warm_worker):
+    course = make_course(tmp_path / "course")
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write(BOUNDS)
+    slow = "def lse(xi, Y, beta):\n    import time\n    time.sleep({})\n    return 0.0"
+    hand_in(course, "call", answered(course, lse=slow.format("3 if len(Y) != 1 else 0")))
+    hand_in(course, "exam", answered(course, lse=slow.format(0.4)))
+    for student, sources in {
+        "cell": ["import time\ntime.sleep(3)"],
+        "notebook": ["import time\ntime.sleep(1.3)"] * 6,
+        "reruns": ["import os\nos._exit(1)"] * 2,
+        "memory": ["try:\n    bytes(900 << 20)\nexcept MemoryError:\n    print('too much')"],
+        "processes": [
+            "import os, time\nn = 0\ntry:\n    while os.fork():\n        n += 1\n"
+            "    time.sleep(60)\nexcept OSError:\n    print(n < 12)"
+        ],
+        "output": ["print('x' * 6000)"],
+        "all-output": ["print('x' * 4000)"] * 12,
+        "files": [
+            "try:\n    open('f', 'wb').write(bytes(3 << 20))\nexcept OSError:\n"
+            "    print('too much')"
+        ],
+        "file-count": [
+            "try:\n    for i in range(60):\n        open(f'f{i}', 'w').close()\n"
+            "except OSError:\n    print('too many')"
+        ],
+    }.items():
+        nb = answered(course)
+        nb.cells += [nbformat.v4.new_code_cell(source) for source in sources]
+        hand_in(course, student, nb)
+    found = {r.student: r for r in grade_class(course, executor=warm_worker)}
+    said = {student: str(r.notices) for student, r in found.items()}
+    verdict = {v.exercise: v.message for v in found["call"].verdicts}["lse"]
+    assert "a call did not come to an end in time" in verdict
+    verdict = {v.exercise: v.message for v in found["exam"].verdicts}["lse"]
+    assert "a call did not come to an end in time" in verdict
+    assert {s: r.points for s, r in found.items()} == {
+        **dict.fromkeys(found, 8), "call": 5, "exam": 5
+    }  # fmt: skip
+    assert "ran for more than 1.5 s" in said["cell"]
+    assert "The notebook took longer than 6 s" in said["notebook"]
+    assert "Too many cells ended the Python process" in said["reruns"]
+    assert "printed or showed too much" in said["output"]
+    assert "printed or showed too much" in said["all-output"]
+
+    def shown(student):
+        path = course.autograded / student / LESSON / NOTEBOOK
+        return "".join(
+            out.get("text", "") for out in nbformat.read(path, as_version=4).cells[-1].outputs
+        )
+
+    assert shown("memory") == "too much\n"
+    if not why_not_confined():
+        assert "True\n" in shown("processes")
+        assert (shown("files"), shown("file-count")) == ("too much\n", "too many\n")

@@ -70,17 +70,24 @@ class Candidate:
         """Set up what a notebook finds; random numbers start the same in every run."""
         self.pid = os.getpid()
         self.descriptors = Descriptors(os.getcwd())
-        sys.stdout = Stream(self.shell.record, "stdout", 1)
-        sys.stderr = Stream(self.shell.record, "stderr", 2)
+        sys.stdout = sys.stderr = None
+        self._set_streams()
         builtins.input = no_input
         random.seed(0)
         np.random.seed(0)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
+    def _set_streams(self) -> None:
+        """Set the streams of cells, again where a cell has left something that takes no text."""
+        for name, descriptor in (("stdout", 1), ("stderr", 2)):
+            if not callable(getattr(getattr(sys, name), "write", None)):
+                setattr(sys, name, Stream(self.shell.record, name, descriptor))
+
     def do_cell(self, source: str) -> dict[str, Any]:
         """Run a cell and return what it printed and showed."""
         record = self.shell.record
         record.start(self.output)
+        self._set_streams()
         try:
             # Only now, because between two cells nothing would catch an interruption.
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -20,6 +20,7 @@ HEAD = struct.Struct("<II")
 TEXT_LIMIT = 16 << 20
 ARRAY_LIMIT = 16 << 20
 DEPTH_LIMIT = 40
+PART_LIMIT = 300_000  # values in a message: a short text can stand for very many
 
 NUMBERS = {
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -137,7 +138,13 @@ class _Cut:
     """Bytes that are taken from the front, piece by piece."""
 
     def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
+        self.data, self.at, self.parts = data, 0, 0
+
+    def count(self) -> None:
+        """Count one more value that is made of the message."""
+        self.parts += 1
+        if self.parts > PART_LIMIT:
+            raise ValueError("too many values")
 
     def take(self, count: int) -> bytes:
         piece = self.data[self.at : self.at + count]
@@ -189,6 +196,7 @@ def _encode_array(array: np.ndarray, blobs: list[bytes]) -> dict[str, Any]:
 def _decode(data: Any, arrays: _Cut, stand_in: Callable[[int], Any] | None, depth: int = 0) -> Any:
     if depth > DEPTH_LIMIT:
         raise ValueError("too deep")
+    arrays.count()
     kind = type(data)
     if data is None or kind in (bool, int, float):
         return data
@@ -223,6 +231,9 @@ def _decode_array(data: dict[str, Any], arrays: _Cut) -> np.ndarray:
         raise ValueError("no shape")
     if "strings" in data:
         strings = [_decode(_of(str, item), arrays, None) for item in _of(list, data["strings"])]
+        # NumPy gives each the room of the longest.
+        if 4 * len(strings) * max(map(len, strings), default=0) > ARRAY_LIMIT:
+            raise ValueError("too large")
         return np.array(strings, dtype=str).reshape(shape)
     if _of(str, data["array"]) not in NUMBERS:
         raise ValueError("no type of number")

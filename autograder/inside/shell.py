@@ -7,6 +7,7 @@ import io
 import json
 import os
 import zlib
+from types import TracebackType
 from typing import Any
 
 from IPython.core.compilerop import CachingCompiler
@@ -18,6 +19,7 @@ from traitlets import Type
 from traitlets.config import Config
 
 OUTPUTS = 500  # of one cell
+FRAMES = 60  # of an error: an endless recursion has thousands, which take IPython half a minute
 CUT = "\n... (more was printed; the rest is not kept)\n"
 
 
@@ -197,6 +199,23 @@ class Shell(InteractiveShell):
         self.record = record
         super().__init__(**kwargs)
 
+    def _get_exc_info(self, exc_tuple: tuple | None = None) -> tuple:
+        etype, evalue, tb = super()._get_exc_info(exc_tuple)
+        error = evalue
+        for _ in range(FRAMES):
+            if error is None:
+                break
+            _shorten(error.__traceback__)
+            error = error.__cause__ or error.__context__
+        return etype, evalue, tb
+
+    def _format_exception_for_storage(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Keep nothing: it would be formatted twice, and nobody reads this history."""
+        return {}
+
+    def ask_exit(self) -> None:
+        """Do nothing for `exit()`: the cells after it still run."""
+
     def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
         self.record.add(
             {
@@ -236,6 +255,16 @@ def make_shell(folder: str) -> Shell:
     os.environ["IPYTHONDIR"] = os.path.join(folder, ".ipython")
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     return Shell.instance(Record(), config=config)
+
+
+def _shorten(tb: TracebackType | None) -> None:
+    """Leave out the middle of a very long traceback."""
+    frames = []
+    while tb is not None:
+        frames.append(tb)
+        tb = tb.tb_next
+    if len(frames) > FRAMES:
+        frames[FRAMES // 2].tb_next = frames[-FRAMES // 2]
 
 
 def no_input(prompt: object = "") -> str:
