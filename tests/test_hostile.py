@@ -1203,10 +1203,10 @@ answers(
 answers(
     "hidden inputs left for another exam",
     [WEIGHTS],
-    lse=in_lse("open('/tmp/seen', 'a').write(repr(xi))"),
+    lse=in_lse("open('seen', 'a').write(repr(xi))"),
     attention_weights=(
         "def attention_weights(xi, Y, beta):\n    import os\n"
-        "    raise ValueError(open('/tmp/seen').read())"
+        "    raise ValueError(open('seen').read())"
     ),
 )
 answers(
