@@ -37,3 +37,15 @@ c.CourseDirectory.ignore = ["__pycache__", "*.py", "*.pyc", "*.bak", "*~", ".*",
 # A stub brings its own `raise NotImplementedError`; nothing is put in a solution's place.
 c.ClearSolutions.code_stub = {"python": ""}
 c.ClearSolutions.text_stub = "*Write your answer here.*"
+
+# What students wrote and showed appears in formgrader and in nbgrader's own feedback. There it must
+# not run with an instructor's rights, so no HTML or JavaScript of theirs comes through unread.
+c.HTMLExporter.sanitize_html = True
+c.HTMLExporter.filters = {
+    "markdown2html": "autograder.safe_html.markdown_filter",
+    "clean_html": "autograder.safe_html.clean",
+}
+c.WidgetsDataTypeFilter.display_data_priority = [
+    *("text/html", "image/png", "image/jpeg", "image/svg+xml"),
+    *("text/markdown", "text/latex", "text/plain"),
+]

@@ -10,10 +10,13 @@ import base64
 import html
 import re
 import secrets
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 from xml.etree import ElementTree
 
 import bleach
+import jinja2
 from bleach.css_sanitizer import CSSSanitizer
 from latex2mathml.converter import convert_to_element
 from markupsafe import Markup
@@ -75,6 +78,13 @@ def markdown(cell: NotebookNode) -> Markup:
     for token, formula in renderer.formulas.items():
         safe = safe.replace(token, formula)
     return Markup(safe)
+
+
+@jinja2.pass_context
+def markdown_filter(context: Mapping[str, Any], source: str) -> Markup:
+    """Render Markdown in a page of nbconvert's, in place of its filter ``markdown2html``."""
+    attachments = context.get("cell", {}).get("attachments", {})
+    return markdown(NotebookNode(source=source, attachments=attachments))
 
 
 def code(source: str) -> Markup:

@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -188,6 +189,42 @@ def test_formgrader_opens_what_was_graded(course, warm_worker):
             assert "lse: " in page and "of 3 points" in page  # the verdict
             assert 'id="report"' in page or "report" in page
         assert "No response." not in get(f"submissions/{shown['ana']['id']}/")
+
+
+SCRIPTS = """
+from IPython.display import HTML, Javascript, Markdown, display
+
+display(HTML("<b>bold</b><script>mark(1)</script><img src=x onerror=mark(2)>"))
+display(Javascript("mark(3)"))
+display(Markdown("**thick** <script>mark(4)</script> $a < b$"))
+print("<script>mark(5)</script>")
+display({"image/svg+xml": "<svg onload='mark(6)'></svg>"}, raw=True)
+display({"text/latex": "<script>mark(7)</script>"}, raw=True)
+widget = {"application/vnd.jupyter.widget-view+json": {}, "text/html": "<b>widget</b>"}
+display(widget, raw=True)
+"""
+
+
+def test_nothing_of_a_student_runs_in_formgrader(course, warm_worker):
+    report = (
+        "Mine: *slanted*, $x < y$.\n\n<script>mark(8)</script><a href='javascript:mark(9)'>x</a>"
+    )
+    hand_in(course, "eve", answered(course, lse=SCRIPTS, report=report))
+    grade_class(course, executor=warm_worker)
+    with formgrader(course) as get:
+        (each,) = json.loads(get(f"api/submitted_notebooks/{LESSON}/lse_gradient"))
+        page = get(f"submissions/{each['id']}/")
+    for shown in (
+        "<b>bold</b>",
+        "<b>widget</b>",
+        "<strong>thick</strong>",
+        "<em>slanted</em>",
+        "<math",
+    ):
+        assert shown in page
+    for script in re.findall(r"<script\b.*?</script>", page, re.S):
+        assert "mark(" not in script
+    assert not re.search(r"<[^>]*mark\(", page)  # in no attribute
 
 
 @contextlib.contextmanager

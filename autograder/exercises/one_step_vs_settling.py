@@ -856,15 +856,15 @@ COUNT_MINIMA = Exercise(
 # --- relaxation_gap: the part of the mastery project that code can check ------------------------
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def relaxation_gap(step, x, tol=TOL, max_steps=MAX_STEPS):
     """Compare where repeating any step ends with where one step lands; nan if it never ends."""
     landing = step(x)
     before, point, hops = x, landing, 1
-    while not np.linalg.norm(point - before) <= tol:  # nan is not short
-        if hops == max_steps:
-            return float("nan")
-        before, point, hops = point, step(point), hops + 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        while not np.linalg.norm(point - before) <= tol:  # nan is not short
+            if hops == max_steps:
+                return float("nan")
+            before, point, hops = point, step(point), hops + 1
     distance = _length(point - landing)
     return distance / _length(landing) if distance > 0 else 0.0
 

@@ -142,7 +142,7 @@ def test_everything_is_reached_and_moved_from_the_keyboard(show):
         page.keyboard.press("ArrowRight")
     wait_for_change(page, before)
     says(page, "at β = 8.")
-    expect(page.locator(".noUi-handle")).to_have_attribute("aria-valuetext", "8.00")
+    expect(page.locator(".noUi-handle")).to_have_attribute("aria-valuetext", "8.000")
     page.keyboard.press("ArrowRight")
     said = page.locator(".noUi-handle").get_attribute("aria-valuetext")
     assert said == page.locator(".widget-readout").inner_text() != "8.00"  # at once
