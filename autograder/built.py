@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import sysconfig
 from collections.abc import Mapping
@@ -43,12 +42,11 @@ def is_built(course: Course) -> bool:
 
 def remember(course: Course, built_from: str) -> None:
     """Note that a build that read these `inputs` has written what there is now."""
+    from autograder.journal import write_whole  # it imports much that `is_built` does without
+
     note = _note(course)
     try:
-        note.parent.mkdir(exist_ok=True)
-        new = note.with_name(f"{note.name}-{os.getpid()}")
-        new.write_text(f"{built_from}\n{_outputs(course)}\n", "utf-8")
-        os.replace(new, note)
+        write_whole(note, f"{built_from}\n{_outputs(course)}\n")
     except OSError:
         note.unlink(missing_ok=True)  # then the next build looks at everything again
 

@@ -19,6 +19,7 @@ from autograder.course import Course, source_path
 from autograder.gradebook import Gradebook, connect
 from autograder.journal import write_whole
 from autograder.outcome import MISSING, Result, Score
+from autograder.printable import printable
 from autograder.report import number
 from hopping.observe import TimeIsUp, time_limit
 from hopping.verdict import Verdict
@@ -74,7 +75,7 @@ def page(course: Course, gradebook: Gradebook, result: Result) -> str:
         show = _Show(time.monotonic() + PAGE_SECONDS)
         blocks = [_block(cell, scores, verdicts, comments, show) for cell in nb.cells]
     return _template().render(
-        student="".join(c if c.isprintable() else "?" for c in result.student),
+        student=printable(result.student),
         lesson=result.lesson,
         result=result,
         verdicts=verdicts,

@@ -45,6 +45,7 @@ from autograder.outcome import (
     where,
 )
 from autograder.pool import answers, cores
+from autograder.printable import printable
 from autograder.releasing import register
 from autograder.results import collect, roster
 from autograder.sandbox import Limits, isolation_warning
@@ -260,7 +261,7 @@ class _Run:
         with bar, contextlib.closing(work):
             for task, answer in work:
                 self._finish(task, answer)
-                bar.set_postfix_str(_printable(f"{task.student} {task.lesson}"), refresh=False)
+                bar.set_postfix_str(printable(f"{task.student} {task.lesson}"), refresh=False)
                 bar.update()
 
     def _has_to_run(self, student: str, lesson: str, force: bool, in_gradebook: bool) -> bool:
@@ -356,12 +357,12 @@ class _Run:
         """Write what a submission earned: notebook, gradebook, journal, in this order."""
         notices = answer.notices
         if task.others:
-            notices += (f"Not looked at: {', '.join(map(_printable, task.others))}.",)
+            notices += (f"Not looked at: {', '.join(map(printable, task.others))}.",)
         try:
             timestamp = parse_utc(task.timestamp) if task.timestamp else None
         except Exception:  # of many kinds: anybody can write anything into this file
             timestamp = None
-            notices += (f"{TIMESTAMP} holds no time: {_printable(task.timestamp)}.",)
+            notices += (f"{TIMESTAMP} holds no time: {printable(task.timestamp)}.",)
         student, lesson = task.student, task.lesson
         folder = self.course.autograded / student / lesson
         write_whole(folder / self.lessons[lesson].wanted, answer.notebook)
@@ -436,10 +437,6 @@ def _strange_name(student: str) -> str:
     if len(student) > NAME_LIMIT:
         return f"has a name of more than {NAME_LIMIT} characters"
     return ""
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 # --- The log -------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ JUDGES = (
     "exercise.py",
     "isolated.py",
     "judging_version.py",
+    "printable.py",
     "sandbox.py",
     "submission.py",
     "worker.py",

@@ -11,6 +11,7 @@ from typing import Any
 
 from autograder.journal import write_whole
 from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES, Result
+from autograder.printable import printable
 
 COLUMNS = (
     "student",
@@ -129,7 +130,7 @@ def table(results: Sequence[Result]) -> str:
     rows = [["student", *lessons, "total", "outcome"]]
     for student, mine in by_student.items():
         shown = [points_text(mine[name]) if name in mine else "" for name in lessons]
-        rows.append([_printable(student), *shown, _total(mine.values()), _outcome(mine.values())])
+        rows.append([printable(student), *shown, _total(mine.values()), _outcome(mine.values())])
     lines = _columns(rows)
     lines.insert(1, "-" * max(map(len, lines)))
     reasons = [r for r in results if r.outcome == NOT_GRADED]
@@ -181,13 +182,9 @@ def _columns(rows: list[list[str]]) -> list[str]:
 def _list(title: str, items: list[tuple[Result, str]]) -> list[str]:
     if not items:
         return []
-    width = max(len(_printable(f"{r.student}  {r.lesson}")) for r, _ in items)
+    width = max(len(printable(f"{r.student}  {r.lesson}")) for r, _ in items)
     return [
         "",
         title,
-        *(f"  {_printable(f'{r.student}  {r.lesson}').ljust(width)}  {text}" for r, text in items),
+        *(f"  {printable(f'{r.student}  {r.lesson}').ljust(width)}  {text}" for r, text in items),
     ]
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)

@@ -19,6 +19,8 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.printable import printable
+
 SIZE_LIMIT = 25 << 20
 CODE_LIMIT = 1 << 20
 CELL_LIMIT = 2000
@@ -136,22 +138,22 @@ def choose_file(
         raise NotGradable("no file was handed in")
     fitting = [name for name, data in sorted(files.items()) if _is_of_lesson(data, source)]
     if len(fitting) == 1:
-        notice = f"The file {wanted} was handed in as {_printable(fitting[0])}."
+        notice = f"The file {wanted} was handed in as {_names(fitting[0])}."
         return files[fitting[0]], (notice,)
     if fitting:
         raise NotGradable(
             f"there is no file {wanted}, and more than one could be it: "
-            f"{_printable(', '.join(fitting))}"
+            f"{_names(', '.join(fitting))}"
         )
     if len(files) == 1:
         # The reason why the only file is no notebook of this lesson says more than its name.
         read_submission(*files.values(), source)
-    raise NotGradable(f"there is no file {wanted}, only {_printable(', '.join(sorted(files)))}")
+    raise NotGradable(f"there is no file {wanted}, only {_names(', '.join(sorted(files)))}")
 
 
-def _printable(text: str) -> str:
-    """Return a file's name, or several, without what would begin a new line or move a cursor."""
-    shown = "".join(character if character.isprintable() else "?" for character in text)
+def _names(text: str) -> str:
+    """Return a file's name, or several, as they fit into a sentence."""
+    shown = printable(text)
     return shown if len(shown) <= 300 else shown[:297] + "..."
 
 

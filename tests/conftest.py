@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import pytest
+from classroom import copy_course, make_course
 
 from autograder import pool, worker
 
@@ -20,6 +21,18 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory):
+    """Make the small course of `classroom` once."""
+    return make_course(tmp_path_factory.mktemp("template") / "course")
+
+
+@pytest.fixture
+def course(template, tmp_path):
+    """Give a copy of that course which a test may change."""
+    return copy_course(template, tmp_path / "course")
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,6 @@ from classroom import (
     cell,
     copy_course,
     hand_in,
-    make_course,
     released,
     wrong,
 )
@@ -46,16 +45,6 @@ from autograder.results import collect
 from autograder.sandbox import Limits
 
 KILLS = int(os.environ.get("KILLS", "3"))
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory):
-    return make_course(tmp_path_factory.mktemp("template") / "course")
-
-
-@pytest.fixture
-def course(template, tmp_path):
-    return copy_course(template, tmp_path / "course")
 
 
 def rows(course):

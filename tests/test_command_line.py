@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from classroom import EXERCISES, LESSON, NOTEBOOK, answered, copy_course, hand_in, make_course
+from classroom import EXERCISES, LESSON, NOTEBOOK, answered, hand_in
 
 import autograder.exercises
 from autograder.bundle import write_bundle
@@ -26,16 +26,6 @@ pytestmark = pytest.mark.usefixtures("no_pool")
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ("build", "release", "grade", "feedback", "export", "demo")
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    return make_course(tmp_path_factory.mktemp("template") / "course")
-
-
-@pytest.fixture
-def course(template, tmp_path):
-    return copy_course(template, tmp_path / "course")
 
 
 def run(*arguments):

@@ -21,7 +21,6 @@ from classroom import (
     cell,
     copy_course,
     hand_in,
-    make_course,
     released,
     wrong,
 )
@@ -47,16 +46,6 @@ HOSTILE = """\
 <svg onload="alert(1)"></svg> <div style="background:url(http://evil.example)">x</div>
 ![mine](http://evil.example/y.png) $\\text{<script>alert(2)</script>}$ and ${$
 """
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory):
-    return make_course(tmp_path_factory.mktemp("template") / "course")
-
-
-@pytest.fixture
-def course(template, tmp_path):
-    return copy_course(template, tmp_path / "course")
 
 
 @pytest.fixture(scope="session")
