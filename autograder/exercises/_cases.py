@@ -29,6 +29,41 @@ PUBLIC = tuple(
 )
 
 
+# For functions that take softmax weights. An array of whole numbers that is made like `xi` or `Y`
+# cuts its contents off; small weights count; all naive exponentials vanish; and where they
+# overflow, the largest score is not alone.
+SOFTMAX_PUBLIC = (
+    *PUBLIC,
+    landscape_case(
+        "whole numbers",
+        Landscape(np.array([2, -1]), np.array([[1, 2], [-1, 1], [0, -2]]), 0.75),
+    ),
+    landscape_case(
+        "faint tokens",
+        Landscape(np.array([2.0, 1.0]), np.array([[1.0, -2.0], [-4.0, -9.0], [-5.0, -8.0]]), 1.0),
+    ),
+    landscape_case(
+        "low scores",
+        Landscape(np.array([10.0, -20.0]), np.array([[-90.0, 5.0], [-90.0, 5.125]]), 2.0),
+    ),
+    landscape_case(
+        "two large scores",
+        Landscape(np.array([40.0, 5.0]), np.array([[20.0, 8.0], [21.0, 0.0], [3.0, -30.0]]), 1.5),
+    ),
+)
+
+
+# An array made like `xi` or `Y` holds whole numbers when they do, and cuts everything else off.
+WHOLE = landscape_case(
+    "whole", Landscape(np.array([1, -2]), np.array([[2, 0], [1, 1], [-1, 1]]), 0.75)
+)
+# The fixtures are binary fractions: sums and products of them are exact in single precision, too.
+DECIMAL = landscape_case(
+    "decimal",
+    Landscape(np.array([0.3, -0.7]), np.array([[0.9, 0.2], [-0.4, 1.1], [0.6, 0.1]]), 0.7),
+)
+
+
 def random_landscape(
     rng: np.random.Generator, n: int, d: int, beta: float, size: float = 1.0
 ) -> Landscape:
@@ -59,6 +94,15 @@ def extreme_cases(seed: int) -> tuple[Case, ...]:
     )
 
 
+def tied_and_faint_cases() -> tuple[Case, ...]:
+    """Return two large scores that are equal, and weights that are small but count."""
+    tied = Landscape(
+        np.array([30.0, 10.0]), np.array([[20.0, -5.0], [15.0, 10.0], [-10.0, 3.0]]), 2.5
+    )
+    faint = Landscape(np.array([4.0, -2.0]), np.array([[0.5, 1.0], [-3.0, 2.0], [-3.5, 2.5]]), 1.0)
+    return landscape_case("tied", tied), landscape_case("faint", faint)
+
+
 def edge_cases(seed: int) -> tuple[Case, ...]:
     """Draw hidden cases of unusual shape: one token, one dimension, ties, whole numbers."""
     rng = np.random.default_rng(seed)
@@ -87,6 +131,16 @@ def landscape_groups(seed: int) -> tuple[Group, ...]:
         Group("ordinary", "ordinary values", 0.60, ordinary_cases(seed)),
         Group("extreme", "very large and very small exponents", 0.25, extreme_cases(seed + 1)),
         Group("edges", "edge shapes", 0.15, edge_cases(seed + 2)),
+    )
+
+
+def softmax_groups(seed: int) -> tuple[Group, ...]:
+    """Return the usual three groups, with the extremes of a softmax among them."""
+    return tuple(
+        replace(group, cases=(*group.cases, *tied_and_faint_cases()))
+        if group.name == "extreme"
+        else group
+        for group in landscape_groups(seed)
     )
 
 

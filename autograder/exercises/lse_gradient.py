@@ -12,10 +12,10 @@ from scipy.special import softmax as scipy_softmax
 
 from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.exercises._cases import (
-    PUBLIC,
+    SOFTMAX_PUBLIC,
     landscape_case,
-    landscape_groups,
     random_landscape,
+    softmax_groups,
 )
 from autograder.reference import lse_gradient as ref
 from autograder.reference.fixtures import FIXTURES, A, B, C, G, Landscape
@@ -46,6 +46,33 @@ def _lse_absolute_shift(xi, Y, beta):
     return (abs(u.max()) + np.log(np.exp(u - u.max()).sum())) / beta
 
 
+def _lse_far_below(xi, Y, beta):
+    u = beta * (Y @ xi)
+    top = np.abs(u).max()
+    return (top + np.log(np.exp(u - top).sum())) / beta
+
+
+def _lse_of_mean_shift(xi, Y, beta):
+    u = beta * (Y @ xi)
+    return (u.mean() + np.log(np.exp(u - u.mean()).sum())) / beta
+
+
+def _lse_max_taken_off(xi, Y, beta):
+    u = beta * (Y @ xi)
+    return (np.log(np.exp(u - u.max()).sum()) - u.max()) / beta
+
+
+def _lse_or_max(xi, Y, beta):
+    naive = np.log(_naive_exp(xi, Y, beta).sum()) / beta
+    return naive if np.isfinite(naive) else np.max(Y @ xi)
+
+
+def _lse_of_heavy_tokens(xi, Y, beta):
+    u = beta * (Y @ xi)
+    kept = u[u > u.max() - 14]
+    return logsumexp(kept) / beta
+
+
 def _lse_by_loop(xi, Y, beta):
     scores = [sum(float(a) * float(b) for a, b in zip(row, xi, strict=True)) for row in Y]
     top = max(scores)
@@ -57,6 +84,13 @@ def _lse_by_loop(xi, Y, beta):
 
 def _lse_by_pairs(xi, Y, beta):
     return np.logaddexp.reduce(beta * np.einsum("td,d->t", Y, xi)) / beta
+
+
+def _lse_by_entropy(xi, Y, beta):
+    """Take the value of the maximum over weights that lse is: average score plus entropy."""
+    a = scipy_softmax(beta * (Y @ xi))
+    a = a[a > 0]
+    return scipy_softmax(beta * (Y @ xi)) @ (Y @ xi) - (a * np.log(a)).sum() / beta
 
 
 class _LseObject:
@@ -82,8 +116,8 @@ LSE = Exercise(
     points=3.0,
     expects="one number in score units, from the largest score up to that score + ln(n)/beta",
     reference=ref.lse,
-    examples=PUBLIC,
-    groups=landscape_groups(101),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(101),
     properties=("between_max_and_log_n", "rises_with_the_scores", "gains_log_2_from_doubling"),
     misconceptions=(
         Misconception(
@@ -126,8 +160,49 @@ LSE = Exercise(
             "Test with one token of negative score.",
             _lse_absolute_shift,
         ),
+        Misconception(
+            "shift-by-absolute-max",
+            "log(0) when all scores are far below 0: which shift makes the largest exponent 0?",
+            _lse_far_below,
+        ),
+        Misconception(
+            "another-shift",
+            "Try scores near 1000 of which one is 500 more: which shift makes the largest "
+            "exponent 0?",
+            _lse_of_mean_shift,
+        ),
+        Misconception(
+            "max-taken-off-twice",
+            "What you take out of the sum has to come back after the log: with which sign?",
+            _lse_max_taken_off,
+        ),
+        Misconception(
+            "max-where-exp-fails",
+            "The maximum is not what exp could not tell you: two equal large scores give more.",
+            _lse_or_max,
+        ),
+        Misconception(
+            "beta-ignored",
+            "beta enters twice, before the exponential and after the log. Did you use it?",
+            lambda xi, Y, beta: logsumexp(Y @ xi),
+        ),
+        Misconception(
+            "temperature",
+            "Large beta is cold: does it multiply the scores or divide them?",
+            lambda xi, Y, beta: beta * logsumexp(Y @ xi / beta),
+        ),
+        Misconception(
+            "small-terms-dropped",
+            "A term of a millionth of the largest is small, but not nothing: keep all terms.",
+            _lse_of_heavy_tokens,
+        ),
     ),
     alternatives=(
+        Alternative("entropy", _lse_by_entropy),
+        Alternative(
+            "long-double",
+            lambda xi, Y, beta: logsumexp(np.longdouble(beta) * (Y @ xi)) / np.longdouble(beta),
+        ),
         Alternative("loop", _lse_by_loop),
         Alternative("einsum-logaddexp", _lse_by_pairs),
         Alternative("callable-object", _LseObject()),
@@ -143,6 +218,27 @@ LSE = Exercise(
 def _weights_naive(xi, Y, beta):
     e = _naive_exp(xi, Y, beta)
     return e / e.sum()
+
+
+def _weights_far_below(xi, Y, beta):
+    u = beta * (Y @ xi)
+    e = np.exp(u - np.abs(u).max())
+    return e / e.sum()
+
+
+def _weights_of_mean_shift(xi, Y, beta):
+    u = beta * (Y @ xi)
+    e = np.exp(u - u.mean())
+    return e / e.sum()
+
+
+def _weights_without_small_ones(xi, Y, beta):
+    a = scipy_softmax(beta * (Y @ xi))
+    return np.where(a < 1e-6, 0.0, a)
+
+
+def _best_alone(xi, Y, beta):
+    return (np.arange(len(Y)) == np.argmax(Y @ xi)).astype(float)
 
 
 def _weights_over_max(xi, Y, beta):
@@ -186,9 +282,14 @@ WEIGHTS = Exercise(
     points=3.0,
     expects="an array with one weight per token, none negative, together 1",
     reference=ref.attention_weights,
-    examples=PUBLIC,
-    groups=landscape_groups(201),
-    properties=("is_a_distribution", "ignores_a_common_shift", "has_exponential_ratios"),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(201),
+    properties=(
+        "is_a_distribution",
+        "ignores_a_common_shift",
+        "has_exponential_ratios",
+        "trades_beta_for_the_query",
+    ),
     misconceptions=(
         Misconception("no-max-subtraction", "nan at large beta: what overflows?", _weights_naive),
         Misconception(
@@ -223,8 +324,29 @@ WEIGHTS = Exercise(
             "Which type and shape does the docstring promise?",
             lambda xi, Y, beta: scipy_softmax(beta * (Y @ xi)).tolist(),
         ),
+        Misconception(
+            "shift-by-absolute-max",
+            "0/0 when all scores are far below 0: which shift makes the largest exponent 0?",
+            _weights_far_below,
+        ),
+        Misconception(
+            "another-shift",
+            "nan at large beta: which shift makes the largest exponent 0?",
+            _weights_of_mean_shift,
+        ),
+        Misconception("best-token-only", "That is the limit beta → infinity only.", _best_alone),
+        Misconception(
+            "small-weights-dropped",
+            "A weight of a millionth is small, but not nothing: keep all weights.",
+            _weights_without_small_ones,
+        ),
     ),
     alternatives=(
+        Alternative(
+            "long-double",
+            lambda xi, Y, beta: scipy_softmax(np.longdouble(beta) * (Y @ xi)),
+        ),
+        Alternative("masked", lambda xi, Y, beta: np.ma.array(scipy_softmax(beta * (Y @ xi)))),
         Alternative("loop", _weights_by_loop),
         Alternative("scipy", lambda xi, Y, beta: scipy_softmax(beta * np.inner(Y, xi))),
         Alternative("from-lse", _weights_from_lse),
@@ -238,6 +360,17 @@ WEIGHTS = Exercise(
 
 def _grad_unnormalised(xi, Y, beta):
     return _weights_over_max(xi, Y, beta) @ Y
+
+
+def _grad_overflowing(xi, Y, beta):
+    e = _naive_exp(xi, Y, beta)
+    return e @ Y / e.sum()
+
+
+def _grad_in_whole_numbers(xi, Y, beta):
+    gradient = np.zeros_like(Y[0])
+    gradient[:] = ref.lse_grad(xi, Y, beta)
+    return gradient
 
 
 def _grad_by_loop(xi, Y, beta):
@@ -258,9 +391,14 @@ GRAD = Exercise(
     points=3.0,
     expects="an array like xi: a point among the tokens, each pulling with its weight",
     reference=ref.lse_grad,
-    examples=PUBLIC,
-    groups=landscape_groups(301),
-    properties=("lies_in_the_hull",),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(301),
+    properties=(
+        "lies_in_the_hull",
+        "is_the_token_when_alone",
+        "trades_beta_for_the_query",
+        "ignores_doubled_tokens",
+    ),
     misconceptions=(
         Misconception(
             "beta-left-over",
@@ -300,6 +438,22 @@ GRAD = Exercise(
             "A query is a 1-D array, and so is its gradient.",
             lambda xi, Y, beta: ref.lse_grad(xi, Y, beta)[None, :],
         ),
+        Misconception("overflow", "nan at large beta: which exp overflowed?", _grad_overflowing),
+        Misconception(
+            "beta-forgotten",
+            "The weights become sharper when beta grows: which numbers does it multiply?",
+            lambda xi, Y, beta: ref.lse_grad(xi, Y, 1.0),
+        ),
+        Misconception(
+            "cut-to-whole-numbers",
+            "Which type has the array that you fill, when Y holds whole numbers?",
+            _grad_in_whole_numbers,
+        ),
+        Misconception(
+            "energy-gradient",
+            "xi itself is no part of it: which terms of lse depend on the query?",
+            lambda xi, Y, beta: xi - ref.lse_grad(xi, Y, beta),
+        ),
     ),
     alternatives=(
         Alternative("loop", _grad_by_loop),
@@ -312,6 +466,10 @@ GRAD = Exercise(
             lambda xi, Y, beta: np.average(Y, axis=0, weights=_weights_by_loop(xi, Y, beta)),
         ),
         Alternative("complex-step", _grad_by_complex_step),
+        Alternative(
+            "long-double",
+            lambda xi, Y, beta: scipy_softmax(np.longdouble(beta) * (Y @ xi)) @ Y,
+        ),
     ),
 )
 
@@ -342,6 +500,75 @@ def _fd_accumulating(f, xi, h=1e-5):
         above = f(xi)
         xi[j] -= 2 * h
         gradient[j] = (above - f(xi)) / (2 * h)
+    return gradient
+
+
+def _fd_of_precedence(f, xi, h=1e-5):
+    return np.array([(f(xi + e) - f(xi - e)) / 2 * h for e in _steps(xi, h)])
+
+
+def _fd_backward(f, xi, h=1e-5):
+    return np.array([(f(xi) - f(xi - e)) / h for e in _steps(xi, h)])
+
+
+def _fd_of_half_steps(f, xi, h=1e-5):
+    return np.array([(f(xi + e / 2) - f(xi - e / 2)) / h for e in _steps(xi, h)])
+
+
+def _fd_of_relative_steps(f, xi, h=1e-5):
+    return np.array([(f(xi + e) - f(xi - e)) / (2 * e.sum()) for e in h * np.diag(xi)])
+
+
+def _fd_dividing_by_another_h(f, xi, h=1e-5):
+    return np.array([(f(xi + e) - f(xi - e)) / 2e-5 for e in _steps(xi, h)])
+
+
+def _fd_stepping_by_another_h(f, xi, h=1e-5):
+    return np.array([(f(xi + e) - f(xi - e)) / (2 * h) for e in _steps(xi, 1e-5)])
+
+
+def _fd_accumulating_in_a_copy(f, xi, h=1e-5):
+    return _fd_accumulating(f, np.array(xi, dtype=float), h)
+
+
+def _fd_step_not_reset(f, xi, h=1e-5):
+    gradient, step = np.zeros(len(xi)), np.zeros(len(xi))
+    for j in range(len(xi)):
+        step[j] = h
+        gradient[j] = (f(xi + step) - f(xi - step)) / (2 * h)
+    return gradient
+
+
+def _fd_two_names(f, xi, h=1e-5):
+    gradient = np.zeros(len(xi))
+    for j in range(len(xi)):
+        right = left = xi
+        right[j] = right[j] + h
+        left[j] = left[j] - h
+        gradient[j] = (f(right) - f(left)) / (2 * h)
+    return gradient
+
+
+def _fd_all_points_at_once(f, xi, h=1e-5):
+    return (f(xi + _steps(xi, h)) - f(xi - _steps(xi, h))) / (2 * h)
+
+
+def _fd_moving_in_whole_numbers(f, xi, h=1e-5):
+    gradient = np.zeros(len(xi))
+    for j in range(len(xi)):
+        right, left = xi.copy(), xi.copy()
+        right[j] += h
+        left[j] -= h
+        gradient[j] = (f(right) - f(left)) / (2 * h)
+    return gradient
+
+
+def _fd_stepping_in_whole_numbers(f, xi, h=1e-5):
+    gradient = np.zeros(len(xi))
+    for j in range(len(xi)):
+        step = np.zeros_like(xi)
+        step[j] = h
+        gradient[j] = (f(xi + step) - f(xi - step)) / (2 * h)
     return gradient
 
 
@@ -401,12 +628,13 @@ FD_GRAD = Exercise(
     name="fd_grad",
     lesson=LESSON,
     points=3.0,
-    expects="an array like xi that agrees with the derivative to about 1e-8 in every coordinate",
+    expects="an array like xi: the difference quotient, with the h that was given, for each entry",
     reference=ref.fd_grad,
     examples=(
         _fd_case("product", Function("product"), [1.0, 2.0]),
         _fd_case("sines", Function("sines"), [0.25, -0.75, 0.5]),
         _fd_case("exponential", Function("exponential"), [0.5, 0.25]),
+        _fd_case("larger values", Function("product"), [30.0, 2.0]),
         _fd_case("long step", Function("sines"), [0.5, 0.25], h=0.5),
         _fd_case("whole numbers", Function("sines"), [1, -2]),
     ),
@@ -463,6 +691,11 @@ FD_GRAD = Exercise(
             lambda f, xi, h=1e-12: ref.fd_grad(f, xi, h),
         ),
         Misconception(
+            "h-a-little-too-small",
+            "Rounding error grows like 1/h.",
+            lambda f, xi, h=1e-8: ref.fd_grad(f, xi, h),
+        ),
+        Misconception(
             "h-too-large",
             "Truncation error grows like h squared.",
             lambda f, xi, h=1e-2: ref.fd_grad(f, xi, h),
@@ -472,6 +705,62 @@ FD_GRAD = Exercise(
             "cut-to-whole-numbers",
             "Which type has the array that you fill, when xi holds whole numbers?",
             _fd_in_whole_numbers,
+        ),
+        Misconception(
+            "moves-in-whole-numbers",
+            "An array of whole numbers cannot move by h: copy xi as floats.",
+            _fd_moving_in_whole_numbers,
+        ),
+        Misconception(
+            "steps-in-whole-numbers",
+            "A step in an array of whole numbers is 0: which type has zeros_like, when xi has it?",
+            _fd_stepping_in_whole_numbers,
+        ),
+        Misconception("precedence", "Python reads a / 2 * h as (a / 2) * h.", _fd_of_precedence),
+        Misconception(
+            "backward-difference",
+            "Error shrinks only linearly with h: use both sides.",
+            _fd_backward,
+        ),
+        Misconception(
+            "half-steps",
+            "How far is each of the two points from xi: h, or half of it?",
+            _fd_of_half_steps,
+        ),
+        Misconception(
+            "relative-steps",
+            "h is the step itself, not a share of the coordinate, which may be 0.",
+            _fd_of_relative_steps,
+        ),
+        Misconception(
+            "divides-by-another-h",
+            "h stands in the formula twice: as the step, and below the line.",
+            _fd_dividing_by_another_h,
+        ),
+        Misconception(
+            "steps-by-another-h",
+            "h stands in the formula twice: as the step, and below the line.",
+            _fd_stepping_by_another_h,
+        ),
+        Misconception(
+            "perturbation-accumulates-in-a-copy",
+            "Is your copy back at xi before the next coordinate moves?",
+            _fd_accumulating_in_a_copy,
+        ),
+        Misconception(
+            "step-not-reset",
+            "One coordinate at a time: is the step of the coordinate before still there?",
+            _fd_step_not_reset,
+        ),
+        Misconception(
+            "two-names",
+            "x = xi is a second name for the same array: what moves up also moves down. Copy it.",
+            _fd_two_names,
+        ),
+        Misconception(
+            "all-points-at-once",
+            "f takes one point of shape (d,): call it once for each point.",
+            _fd_all_points_at_once,
         ),
     ),
     alternatives=(
@@ -536,13 +825,31 @@ _HESSIAN_GROUPS = tuple(
     replace(group, cases=(*group.cases, landscape_case("far away", _far_tokens(4e5))))
     if group.name == "extreme"
     else group
-    for group in landscape_groups(501)
+    for group in softmax_groups(501)
 )
 
 
-def _second_moment_minus_square(xi, Y, beta):
-    mean = ref.lse_grad(xi, Y, beta)
-    return beta * (_covariance(xi, Y, 1.0, 0.0) - np.outer(mean, mean))
+def _hessian_overflowing(xi, Y, beta):
+    e = _naive_exp(xi, Y, beta)
+    spread = Y - e @ Y / e.sum()
+    return beta * (spread.T * (e / e.sum())) @ spread
+
+
+def _hessian_of_plain_average(xi, Y, beta):
+    spread = Y - ref.lse_grad(xi, Y, beta)
+    return beta * spread.T @ spread / len(Y)
+
+
+def _hessian_by_pairs(xi, Y, beta):
+    a, gaps = ref.attention_weights(xi, Y, beta), Y[:, None] - Y[None]
+    return beta / 2 * np.einsum("s,t,sti,stj->ij", a, a, gaps, gaps)
+
+
+def _hessian_from_the_first_token(xi, Y, beta):
+    """Take moments about one of the tokens, where nothing cancels."""
+    a, near = ref.attention_weights(xi, Y, beta), Y - Y[0]
+    mean = a @ near
+    return beta * ((near.T * a) @ near - np.outer(mean, mean))
 
 
 HESSIAN = Exercise(
@@ -551,7 +858,7 @@ HESSIAN = Exercise(
     points=3.0,
     expects="a symmetric (d, d) array without negative eigenvalues; 0 where one token is alone",
     reference=ref.lse_hessian,
-    examples=(*PUBLIC, landscape_case("far away", _far_tokens(3e5))),
+    examples=(*SOFTMAX_PUBLIC, landscape_case("far away", _far_tokens(3e5))),
     groups=_HESSIAN_GROUPS,
     properties=("is_a_covariance", "is_plain_covariance_at_zero"),
     misconceptions=(
@@ -584,12 +891,48 @@ HESSIAN = Exercise(
             "negative", "lse is convex.", lambda xi, Y, beta: -ref.lse_hessian(xi, Y, beta)
         ),
         Misconception("token-by-token", "The Hessian lives in xi-space: (d, d).", _token_by_token),
+        Misconception("overflow", "nan at large beta: which exp overflowed?", _hessian_overflowing),
+        Misconception(
+            "beta-forgotten-in-the-weights",
+            "beta enters twice: in front, and in the weights.",
+            lambda xi, Y, beta: beta * ref.lse_hessian(xi, Y, 1.0),
+        ),
+        Misconception(
+            "beta-ignored",
+            "beta enters twice: in front, and in the weights.",
+            lambda xi, Y, beta: ref.lse_hessian(xi, Y, 1.0),
+        ),
+        Misconception(
+            "plain-average",
+            "The squares are averaged with the weights of their tokens, not evenly.",
+            _hessian_of_plain_average,
+        ),
+        Misconception(
+            "plain-covariance",
+            "That is right at xi = 0 only: where is the query?",
+            lambda xi, Y, beta: beta * np.atleast_2d(np.cov(Y.T, ddof=0)),
+        ),
+        Misconception(
+            "sample-covariance",
+            "np.cov corrects for a sample, and this is none: which ddof takes the weights as "
+            "they are?",
+            lambda xi, Y, beta: (
+                beta * np.atleast_2d(np.cov(Y.T, aweights=ref.attention_weights(xi, Y, beta)))
+            ),
+        ),
+        Misconception(
+            "variances-only",
+            "Off the diagonal stand products of two different coordinates.",
+            lambda xi, Y, beta: np.diag(np.diag(ref.lse_hessian(xi, Y, beta))),
+        ),
     ),
     alternatives=(
         Alternative("loop", _hessian_by_loop),
         Alternative("np-cov", _hessian_by_cov),
         Alternative("softmax-jacobian", _hessian_by_softmax_jacobian),
         Alternative("einsum", _hessian_by_einsum),
+        Alternative("pairs", _hessian_by_pairs),
+        Alternative("from-the-first-token", _hessian_from_the_first_token),
     ),
 )
 
@@ -624,6 +967,30 @@ def _gradcheck_purely_relative(f, grad, xi):
     with np.errstate(all="ignore"):
         errors = np.array(_errors(f, grad, xi, _SWEEP)) / np.abs(grad(xi)).max()
     return bool(errors.min() <= 1e-6)
+
+
+def _close(f, grad, xi):
+    return np.isclose(ref.fd_grad(f, xi), grad(xi), rtol=1e-5, atol=1e-6)
+
+
+def _gradcheck_of_direction(f, grad, xi):
+    estimate, claimed = ref.fd_grad(f, xi), grad(xi)
+    lengths = np.linalg.norm(estimate) * np.linalg.norm(claimed)
+    return bool(estimate @ claimed >= (1 - 1e-6) * lengths)
+
+
+def _gradcheck_skipping_zeros(f, grad, xi):
+    estimate, claimed = ref.fd_grad(f, xi), grad(xi)
+    there = claimed != 0
+    return bool(np.all(np.abs(estimate[there] / claimed[there] - 1) < 1e-5))
+
+
+def _gradcheck_signed(f, grad, xi):
+    return bool((ref.fd_grad(f, xi) - grad(xi)).max() <= 1e-5 * _scale(grad, xi))
+
+
+def _gradcheck_of_sums(f, grad, xi):
+    return bool(abs((ref.fd_grad(f, xi) - grad(xi)).sum()) <= 1e-5 * _scale(grad, xi))
 
 
 def _by_complex_step(f, grad, xi):
@@ -675,6 +1042,17 @@ def _one_coordinate_case():
     return _project_case("last coordinate", _at(B), grad, B.xi)
 
 
+def _wrong_in_one(name, change):
+    return _project_case(name, _at(B), lambda x: change(ref.lse_grad(x, B.Y, B.beta)), B.xi)
+
+
+# Each is right in most coordinates, or in its sum and length.
+_PARTLY_WRONG = (
+    _wrong_in_one("first missing", lambda g: g * [0, 1, 1]),
+    _wrong_in_one("first too large", lambda g: g + np.array([0.75, 0, 0])),
+    _wrong_in_one("reversed", lambda g: g[::-1].copy()),
+)
+
 _TRUE_GRADIENTS = tuple(
     _project_case(f"{name} beta {beta}", f, grad, A.xi)
     for beta in (0.1, 1.0, 16.0)
@@ -702,7 +1080,16 @@ GRADCHECK = Exercise(
         _project_case("slightly off", Function("sines"), Function("sines_off"), [0.25, -0.75, 0.5]),
         _project_case("flat", Function("product"), Function("flat"), [0.0, 0.0]),
         _project_case(
-            "large", Function("exponential"), Function("exponential_gradient"), [12.0, 15.0]
+            "large", Function("exponential"), Function("exponential_gradient"), [24.0, 30.0]
+        ),
+        _project_case(
+            "first", Function("sines"), Function("sines_first_wrong"), [0.25, -0.75, 0.5]
+        ),
+        _project_case(
+            "first missing", Function("sines"), Function("sines_first_missing"), [0.25, -0.75, 0.5]
+        ),
+        _project_case(
+            "reversed", Function("sines"), Function("sines_reversed"), [0.25, -0.75, 0.5]
         ),
     ),
     groups=(
@@ -716,6 +1103,7 @@ GRADCHECK = Exercise(
                 _mutant_case("unweighted-mean"),
                 _sign_case(),
                 _one_coordinate_case(),
+                *_PARTLY_WRONG,
             ),
         ),
         Group(
@@ -736,6 +1124,46 @@ GRADCHECK = Exercise(
             "first-coordinate-only",
             "A gradient can be right in one coordinate and wrong in another.",
             lambda f, grad, xi: bool(abs(ref.fd_grad(f, xi)[0] - grad(xi)[0]) < 1e-6),
+        ),
+        Misconception(
+            "last-coordinate-only",
+            "A gradient can be right in one coordinate and wrong in another.",
+            lambda f, grad, xi: bool(_close(f, grad, xi)[-1]),
+        ),
+        Misconception(
+            "any-coordinate",
+            "Must one coordinate agree, or every one?",
+            lambda f, grad, xi: bool(_close(f, grad, xi).any()),
+        ),
+        Misconception(
+            "inverted",
+            "True says that the gradient is right: which way does your comparison point?",
+            lambda f, grad, xi: not _close(f, grad, xi).all(),
+        ),
+        Misconception(
+            "signed-errors",
+            "An error can be negative, too: look at its size.",
+            _gradcheck_signed,
+        ),
+        Misconception(
+            "sum-of-errors",
+            "Errors of opposite sign add up to nothing: look at each coordinate's size.",
+            _gradcheck_of_sums,
+        ),
+        Misconception(
+            "skips-zeros",
+            "A claimed 0 can be wrong, too: what becomes of coordinates that you cannot divide by?",
+            _gradcheck_skipping_zeros,
+        ),
+        Misconception(
+            "compares-directions",
+            "A gradient twice as long points the same way: is it right?",
+            _gradcheck_of_direction,
+        ),
+        Misconception(
+            "too-strict",
+            "Even a right gradient differs a little from its estimate: print by how much.",
+            lambda f, grad, xi: bool(np.all(ref.fd_grad(f, xi) == grad(xi))),
         ),
         Misconception(
             "compares-lengths",

@@ -23,6 +23,18 @@ FORMULAS: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
     "sines_negated": ("grad(x) = -3*cos(3*x)", lambda x: -3 * np.cos(3 * x)),
     "sines_off": ("grad(x) = 3*cos(3*x) + 0.001", lambda x: 3 * np.cos(3 * x) + 1e-3),
     "flat": ("grad(x) = 0 in every coordinate", np.zeros_like),
+    "sines_reversed": (
+        "grad(x) = 3*cos(3*x), in the opposite order",
+        lambda x: 3 * np.cos(3 * x)[::-1],
+    ),
+    "sines_first_wrong": (
+        "grad(x) = 3*cos(3*x), 0.5 more in the first coordinate",
+        lambda x: 3 * np.cos(3 * x) + 0.5 * (np.arange(len(x)) == 0),
+    ),
+    "sines_first_missing": (
+        "grad(x) = 3*cos(3*x), but 0 in the first coordinate",
+        lambda x: 3 * np.cos(3 * x) * (np.arange(len(x)) > 0),
+    ),
     "sines_last_wrong": ("grad(x) = 3*cos(3*x), 0.5 more in the last coordinate", _last_off),
     "bowl": ("f(x) = sum(x**2)/2", lambda x: np.sum(x**2) / 2),
     "bowl_gradient": ("grad(x) = x", np.copy),
@@ -53,7 +65,8 @@ class Function:
 
     def __call__(self, x: np.ndarray) -> float | np.ndarray:
         """Return the value, or the array of slopes, at the point `x`, shape (d,)."""
-        value = FORMULAS[self.name][1](np.asarray(x, dtype=float))
+        with np.errstate(all="ignore"):  # a point that runs away is no noise of the learner's
+            value = FORMULAS[self.name][1](np.asarray(x, dtype=float))
         return value if isinstance(value, np.ndarray) else float(value)
 
     def __str__(self) -> str:

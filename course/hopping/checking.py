@@ -27,6 +27,10 @@ from hopping.progress import note_outcome
 from hopping.properties import PROPERTIES
 from hopping.verdict import CheckFailed, Verdict
 
+NOT_FINITE = (
+    "inf and nan come from an exp that overflows, a log of 0, or 0/0: which one is it here?"
+)
+
 
 @dataclass(frozen=True)
 class Stored:
@@ -180,11 +184,13 @@ def judge_check(stored: Stored, function: Callable[..., Any]) -> Verdict:
         return Verdict(stored.name, False, message)
     example, fault = stored.examples[first], faults[first]
     wrong = recognise(outcomes, faults, stored.wrongs, stored.tolerance)
-    expected = stored.expects
+    expected, hint = stored.expects, wrong.hint if wrong else None
+    if fault.layer == "not finite" and wrong is None:
+        hint = NOT_FINITE
     if fault.layer == "value" and wrong is None:
         failed = _failed_property(stored, function, [example])
         expected = failed[1] if failed else f"{expected}.\nThat may hold, but the value is off"
-    message = describe(stored.name, example, fault, expected, wrong.hint if wrong else None)
+    message = describe(stored.name, example, fault, expected, hint)
     return Verdict(stored.name, False, message, wrong.slug if wrong else None)
 
 

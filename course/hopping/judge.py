@@ -49,8 +49,8 @@ class Fault:
 def find_fault(outcome: Outcome, right: Any, tolerance: Tolerance) -> Fault | None:
     """Return the first fault of one call, or None.
 
-    The layers, in order: not attempted (in which function), raised, type, shape, not finite,
-    value, side effects.
+    The layers, in order: not attempted (in which function), too slow, raised, type, shape, not
+    finite, value, side effects.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def find_fault(outcome: Outcome, right: Any, tolerance: Tolerance) -> Fault | No
     if outcome.raised == "NotImplementedError":
         return Fault("not attempted", outcome.raised_in)
     if outcome.raised == "TimeIsUp":
-        return Fault("raised", f"{outcome.detail}: does a loop never end?")
+        return Fault("too slow", f"{outcome.detail}: does a loop never end?")
     if outcome.raised:
         return Fault("raised", f"{outcome.raised}: {outcome.detail}".rstrip(": "))
     fault = _value_fault(outcome.value, outcome.kind, right, tolerance)
@@ -90,24 +90,36 @@ def recognise(
 ) -> Wrong | None:
     """Return the known wrong answer that behaves as these outcomes do, or None.
 
-    It must agree wherever the function returned finite numbers, and explain at least one fault.
-    Of several, the one that agrees most often wins; then the one listed first.
+    It must agree wherever the function returned finite numbers, and explain the first fault, which
+    is the one that a message shows. Of several, the one that agrees most often wins; then the one
+    listed first.
     """
     best, most = None, 0
+    first = next((i for i, fault in enumerate(faults) if fault), None)
+    if first is None:
+        return None
     for wrong in wrongs:
         pairs = zip(outcomes, wrong.outcomes, strict=True)
         agree = [same(o, w, tolerance) for o, w in pairs]
         excused = [fault is not None and fault.layer == "not finite" for fault in faults]
         if not all(a or e for a, e in zip(agree, excused, strict=True)):
             continue
-        explained = any(a and f is not None for a, f in zip(agree, faults, strict=True))
+        explained = agree[first] or (excused[first] and _not_finite(wrong.outcomes[first].value))
         if explained and sum(agree) > most:
             best, most = wrong, sum(agree)
     return best
 
 
+def _not_finite(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_not_finite, value))
+    given = np.asarray(value)
+    return given.dtype.kind in "fc" and not np.all(np.isfinite(given))
+
+
 LABELS = {
     "raised": "it raised",
+    "too slow": "but",
     "changes its input": "but",
     "shares memory": "but",
     "not repeatable": "but",
@@ -151,7 +163,8 @@ def _value_fault(value: Any, kind: str, right: Any, tolerance: Tolerance) -> Fau
         return None
     wanted = _promise(right)
     if value is None or isinstance(value, list | tuple):
-        return Fault("type", f"{_named(kind)}; promised is {wanted}")
+        what = "an array of objects" if kind == "ndarray" else _named(kind)
+        return Fault("type", f"{what}; promised is {wanted}")
     given = np.asarray(value)
     if isinstance(right, str | bool | int):
         return _exact_fault(given, right, wanted, kind, tolerance)
@@ -180,7 +193,9 @@ def _value_fault(value: Any, kind: str, right: Any, tolerance: Tolerance) -> Fau
 
 def _near_miss(given: np.ndarray, target: np.ndarray) -> str:
     """Show what came back; when it is nearly right, with enough digits and how far it is off."""
-    if given.dtype.kind == "f" and np.allclose(given, target, rtol=1e-3, atol=1e-3):
+    size = np.abs(target).max(initial=0)
+    near = 1e-3 * min(size, 1) + 1e-6 if size else 1e-3  # 1e-3 is not near to 1e-6
+    if given.dtype.kind == "f" and np.allclose(given, target, rtol=1e-3, atol=near):
         return f"{show(given, 12)}, off by {np.abs(given - target).max():.0e}: {NEARLY}"
     return show(given)
 

@@ -15,6 +15,8 @@ from hopping.cases import show
 
 Inputs = dict[str, Any]
 SLACK = 1e-9
+# Raised scores overflow a naive exponential, lowered ones make all of them vanish.
+SHIFTS = ((1000.0, "raised"), (-1000.0, "lowered"))
 
 
 def _off(left: Any, right: Any, slack: float = SLACK) -> bool:
@@ -43,9 +45,13 @@ def between_max_and_log_n(function: Callable, inputs: Inputs) -> str | None:
 def rises_with_the_scores(function: Callable, inputs: Inputs) -> str | None:
     """Check that adding c to every score adds c."""
     before = function(*inputs.values())
-    after = function(*_with_raised_scores(inputs, 1000.0).values())
-    if _off(after, before + 1000.0):
-        return f"1000 more when every score is raised by 1000; it rose by {show(after - before)}"
+    for shift, words in SHIFTS:
+        after = function(*_with_raised_scores(inputs, shift).values())
+        if _off(after, before + shift):
+            return (
+                f"1000 {'more' if shift > 0 else 'less'} when every score is {words} by 1000; "
+                f"{show(before)} became {show(after)}"
+            )
     return None
 
 
@@ -88,9 +94,13 @@ def is_plain_covariance_at_zero(function: Callable, inputs: Inputs) -> str | Non
 def ignores_a_common_shift(function: Callable, inputs: Inputs) -> str | None:
     """Check that adding c to every score changes no weight."""
     before = function(*inputs.values())
-    after = function(*_with_raised_scores(inputs, 1000.0).values())
-    if _off(after, before):
-        return "no change when every score is raised by 1000; the weights changed"
+    for shift, words in SHIFTS:
+        after = function(*_with_raised_scores(inputs, shift).values())
+        if _off(after, before):
+            return (
+                f"no change when every score is {words} by 1000; "
+                f"{show(before)} became {show(after)}"
+            )
     return None
 
 
@@ -114,6 +124,30 @@ def lies_in_the_hull(function: Callable, inputs: Inputs) -> str | None:
     return None
 
 
+def is_the_token_when_alone(function: Callable, inputs: Inputs) -> str | None:
+    """Check that an average over one token is that token."""
+    xi, Y, beta = inputs.values()
+    point = function(xi, Y[:1].copy(), beta)
+    if np.shape(point) != Y[0].shape or _off(point, Y[0]):
+        return (
+            f"the token itself, {show(Y[0])}, when the first token is the only one; "
+            f"{show(point)} came back"
+        )
+    return None
+
+
+def trades_beta_for_the_query(function: Callable, inputs: Inputs) -> str | None:
+    """Check that beta enters by its product with the scores alone."""
+    xi, Y, beta = inputs.values()
+    colder, longer = function(xi, Y, 2 * beta), function(2 * xi, Y, beta)
+    if _off(colder, longer):
+        return (
+            "for twice the beta the same as for twice the query: both double beta times the "
+            f"scores; here {show(colder)} and {show(longer)}"
+        )
+    return None
+
+
 def is_a_covariance(function: Callable, inputs: Inputs) -> str | None:
     """Check that a covariance matrix is symmetric and has no negative eigenvalue."""
     matrix = function(*inputs.values())
@@ -130,7 +164,7 @@ def differentiates_a_line(function: Callable, inputs: Inputs) -> str | None:
     xi = inputs["xi"]
     slopes = np.arange(1.0, len(xi) + 1.0)
     gradient = function(lambda x: float(slopes @ x), xi)
-    if np.shape(gradient) != slopes.shape or _off(gradient, slopes, 1e-7):
+    if np.shape(gradient) != slopes.shape or _off(gradient, slopes, 1e-8):
         return f"{show(slopes)} as the gradient of f(x) = 1*x[0] + 2*x[1] + ..."
     return None
 
@@ -194,10 +228,25 @@ def scales_like_a_square(function: Callable, inputs: Inputs) -> str | None:
     """Check that turning centres round changes nothing, and doubling them multiplies by 4."""
     Y, beta = inputs.values()
     logs = function(Y, beta)
-    if _off(function(-Y, beta), logs):
-        return "the same numbers for -Y as for Y"
+    turned = Y * np.where(np.arange(Y.shape[1]) == 0, -1, 1)
+    if _off(function(turned, beta), logs):
+        return "the same numbers when the first coordinate of every centre changes its sign"
     if _off(function(2 * Y, beta), 4 * np.asarray(logs)):
         return "four times as much when every centre is twice as long"
+    if _off(function(Y, 2 * beta), 2 * np.asarray(logs)):
+        return "twice as much when beta is twice as large"
+    return None
+
+
+def gives_each_centre_its_own(function: Callable, inputs: Inputs) -> str | None:
+    """Check that the number of a centre does not depend on the other centres."""
+    Y, beta = inputs.values()
+    together, alone = function(Y, beta), function(Y[:1].copy(), beta)
+    if np.shape(alone) != (1,) or _off(alone[0], together[0]):
+        return (
+            "for the first centre the same number with the others as without them; "
+            f"{show(together[0])} and {show(alone)} came back"
+        )
     return None
 
 
@@ -624,6 +673,8 @@ PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
         ignores_a_common_shift,
         is_a_distribution,
         lies_in_the_hull,
+        is_the_token_when_alone,
+        trades_beta_for_the_query,
         is_a_covariance,
         differentiates_a_line,
         falls_with_doubled_tokens,
@@ -631,6 +682,7 @@ PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
         is_half_a_square_on_one_centre,
         stays_above_the_floor,
         scales_like_a_square,
+        gives_each_centre_its_own,
         twins_share_evenly,
         has_the_odds_of_pi_halfway,
         falls_around_one_centre,
