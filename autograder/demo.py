@@ -20,6 +20,7 @@ MARK = ".sample-class"
 # The layers of a check, as parts of a student's name.
 KINDS = {
     "raised": "error",
+    "too slow": "error",
     "type": "type",
     "shape": "shape",
     "not finite": "not-finite",

@@ -16,6 +16,7 @@ from hopping.verdict import Part, Verdict
 FAULT_WORDS = {
     "not attempted": "not written yet",
     "raised": "an error was raised",
+    "too slow": "a call took too long",
     "type": "not the promised type",
     "shape": "not the promised shape",
     "not finite": "nan or infinity came back",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import eigh, svdvals
+from scipy.linalg import eigh, ldl, svdvals
 from scipy.optimize import brentq
+from scipy.special import softmax
 
 from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.exercises._cases import (
+    DECIMAL,
     PUBLIC,
+    WHOLE,
     CalledObject,
     edge_cases,
     landscape_groups,
@@ -39,6 +42,10 @@ def _energy_of(concave):
     return lambda xi, Y, beta: _bowl(xi) - concave(Y @ xi, beta) / 2
 
 
+def _to_seven_digits(array):
+    return array.astype(np.float32).astype(float)
+
+
 def _energy_by_loop(xi, Y, beta):
     squares = 0.0
     for row in Y:
@@ -64,7 +71,7 @@ LINEAR_ENERGY = Exercise(
     points=3.0,
     expects="one number, four times as large for a query twice as long",
     reference=ref.linear_energy,
-    examples=PUBLIC,
+    examples=(*PUBLIC, DECIMAL, WHOLE),
     groups=landscape_groups(6101),
     properties=("is_quadratic",),
     misconceptions=(
@@ -96,6 +103,28 @@ LINEAR_ENERGY = Exercise(
             "Small beta: nearly the bare bowl.",
             _energy_of(lambda s, beta: (s @ s) / beta),
         ),
+        Misconception(
+            "beta-missing",
+            "At beta = 0 only the bowl is left: where does beta stand?",
+            _energy_of(lambda s, beta: s @ s),
+        ),
+        Misconception(
+            "bowl-not-halved",
+            "Both terms have a factor 1/2.",
+            lambda xi, Y, beta: ref.linear_energy(xi, Y, beta) + _bowl(xi),
+        ),
+        Misconception(
+            "bowl-missing",
+            "Where is the bowl?",
+            lambda xi, Y, beta: ref.linear_energy(xi, Y, beta) - _bowl(xi),
+        ),
+        Misconception(
+            "single-precision",
+            "float32 keeps seven digits: compute in float64.",
+            lambda xi, Y, beta: float(
+                ref.linear_energy(_to_seven_digits(xi), _to_seven_digits(Y), beta)
+            ),
+        ),
     ),
     alternatives=(
         Alternative("loop", _energy_by_loop),
@@ -119,6 +148,14 @@ def _step_by_loop(xi, Y, beta):
     return landing
 
 
+def _step_cut_off(xi, Y, beta):
+    landing = np.zeros_like(xi)
+    for row in Y:
+        for j, value in enumerate(row):
+            landing[j] += beta * (row @ xi) * value
+    return landing
+
+
 def _step_by_gradient(xi, Y, beta):
     """Step against the gradient of the energy, column by column of the form."""
     form = np.eye(len(xi)) - beta * Y.T @ Y
@@ -131,7 +168,7 @@ LINEAR_STEP = Exercise(
     points=3.0,
     expects="an array like xi, twice as long for a query twice as long",
     reference=ref.linear_step,
-    examples=PUBLIC,
+    examples=(*PUBLIC, DECIMAL, WHOLE),
     groups=landscape_groups(6201),
     properties=("is_linear",),
     misconceptions=(
@@ -166,6 +203,26 @@ LINEAR_STEP = Exercise(
             lambda xi, Y, beta: xi - ref.linear_step(xi, Y, beta),
         ),
         Misconception("absolute-scores", "Signed.", lambda xi, Y, beta: beta * np.abs(Y @ xi) @ Y),
+        Misconception(
+            "softmax-weights",
+            "No exponential in this kernel: the weight is beta times the score.",
+            lambda xi, Y, beta: softmax(beta * (Y @ xi)) @ Y,
+        ),
+        Misconception(
+            "halved",
+            "The half of the energy is gone: the slope of a square is twice the number.",
+            lambda xi, Y, beta: ref.linear_step(xi, Y, beta) / 2,
+        ),
+        Misconception(
+            "single-precision",
+            "float32 keeps seven digits: compute in float64.",
+            lambda xi, Y, beta: ref.linear_step(xi, Y, beta).astype(np.float32),
+        ),
+        Misconception(
+            "whole-numbers-cut-off",
+            "`zeros_like` of whole numbers holds whole numbers: what becomes of 0.75 in it?",
+            _step_cut_off,
+        ),
     ),
     alternatives=(
         Alternative("loop", _step_by_loop),
@@ -199,7 +256,29 @@ def _curvatures_by_tokens(Y, beta):
     return 1 - beta * values
 
 
-_PUBLIC_SHAPES = only(PUBLIC, "Y", "beta")
+def _curvatures_without_free_directions(Y, beta):
+    return np.sort(1 - beta * np.linalg.svd(Y, compute_uv=False) ** 2)
+
+
+def _curvatures_by_rotations(Y, beta):
+    """Turn pairs of axes until the form is diagonal (Jacobi)."""
+    form = _form(Y, beta)
+    for _ in range(30):
+        for p in range(len(form)):
+            for q in range(p + 1, len(form)):
+                angle = 0.5 * math.atan2(2 * form[p, q], form[q, q] - form[p, p])
+                turn = np.eye(len(form))
+                turn[p, p] = turn[q, q] = math.cos(angle)
+                turn[p, q], turn[q, p] = math.sin(angle), -math.sin(angle)
+                form = turn.T @ form @ turn
+    return np.sort(np.diag(form))
+
+
+_PUBLIC_SHAPES = (
+    *only(PUBLIC, "Y", "beta"),
+    # Two curvatures of 1, and two axes that no token reaches.
+    Case("wide", {"Y": np.array([[0.5, 0.0, 0.0]]), "beta": 1.5}),
+)
 
 CURVATURES = Exercise(
     name="curvatures",
@@ -239,6 +318,21 @@ CURVATURES = Exercise(
             "A symmetric matrix deserves a symmetric solver.",
             lambda Y, beta: np.linalg.eigvals(_form(Y, beta).astype(complex)),
         ),
+        Misconception(
+            "free-directions-missing",
+            "A direction that no token reaches has a curvature, too: that of the bowl.",
+            _curvatures_without_free_directions,
+        ),
+        Misconception(
+            "plus-sign",
+            "The tokens bend the bowl downwards: can a curvature be above 1?",
+            lambda Y, beta: np.linalg.eigvalsh(2 * np.eye(Y.shape[1]) - _form(Y, beta)),
+        ),
+        Misconception(
+            "each-value-once",
+            "Two directions can have the same curvature: keep both.",
+            lambda Y, beta: np.unique(ref.curvatures(Y, beta).round(9)),
+        ),
     ),
     alternatives=(
         Alternative("whole-form", lambda Y, beta: np.linalg.eigvalsh(_form(Y, beta))),
@@ -246,6 +340,7 @@ CURVATURES = Exercise(
         Alternative("token-by-token", _curvatures_by_tokens),
         Alternative("scipy", lambda Y, beta: eigh(_form(Y, beta), eigvals_only=True)),
         Alternative("sorted", lambda Y, beta: np.sort(np.linalg.eigvals(_form(Y, beta)).real)),
+        Alternative("rotations", _curvatures_by_rotations),
         Alternative("callable-object", CalledObject(_curvatures_by_svd)),
         Alternative("prints-and-warns", noisy(_curvatures_by_tokens)),
     ),
@@ -289,6 +384,20 @@ def _critical_by_power(Y):
     return 1 / np.sum((Y @ x) ** 2)
 
 
+def _critical_by_few_powers(Y):
+    """Start at (1, 1, ...) and multiply 30 times, whatever the tokens are."""
+    x = np.ones(Y.shape[1])
+    for _ in range(30):
+        x = (Y @ x) @ Y
+        x = x / max(np.linalg.norm(x), np.finfo(float).tiny)
+    return _over(np.sum((Y @ x) ** 2))
+
+
+def _critical_of_long_tokens(Y):
+    largest = _eigenvalues(Y)[-1]
+    return 1 / largest if largest > 1e-4 else np.inf
+
+
 _ONE_TOKEN = _tokens("one token", [[0, 2]])
 
 CRITICAL_BETA = Exercise(
@@ -302,6 +411,9 @@ CRITICAL_BETA = Exercise(
         *only(tuple(case for case in PUBLIC if case.name not in "CZ"), "Y"),
         _ONE_TOKEN,
         _tokens("zero", np.zeros((2, 2))),
+        _tokens("short", [[2.0**-10, 0], [2.0**-11, 2.0**-11]]),
+        # The largest eigenvalue belongs to (1, -1), and the other is half as large.
+        _tokens("across", [[2, -2], [1, 1], [1, 1]]),
     ),
     groups=(
         Group("ordinary", "ordinary tokens", 0.60, only(ordinary_cases(6401), "Y")),
@@ -313,9 +425,19 @@ CRITICAL_BETA = Exercise(
                 _tokens("long", 1e4 * A.Y[:, ::-1]),
                 _tokens("short", 1e-3 * A.Y[::-1] + [0.0, 1e-4]),
                 _tokens("zeros", np.zeros((3, 4))),
+                _tokens("close eigenvalues", [[1.5, -1.5, 0], [1.4, 1.4, 0], [0, 0, 1.0]]),
             ),
         ),
-        Group("edges", "edge shapes", 0.15, (*only(edge_cases(6402), "Y"), _tokens("C", C.Y))),
+        Group(
+            "edges",
+            "edge shapes",
+            0.15,
+            (
+                *only(edge_cases(6402), "Y"),
+                _tokens("C", C.Y),
+                _tokens("opposite, on an axis", [[0, 1.5], [0, -1.5]]),
+            ),
+        ),
     ),
     properties=("scales_like_an_inverse_square",),
     misconceptions=(
@@ -339,6 +461,22 @@ CRITICAL_BETA = Exercise(
         Misconception(
             "division-by-zero", "No tokens: never.", lambda Y: 1 / float(_eigenvalues(Y)[-1])
         ),
+        Misconception(
+            "short-taken-for-zero",
+            "Short tokens end the bowl, too, at a large beta: only zeros never do.",
+            _critical_of_long_tokens,
+        ),
+        Misconception(
+            "too-few-powers",
+            "A start that is orthogonal to the direction never finds it, and close eigenvalues "
+            "need many steps: np.linalg.eigvalsh has neither trouble.",
+            _critical_by_few_powers,
+        ),
+        Misconception(
+            "zero-for-never",
+            "If the bowl never ends, is its end at 0, or farther than any number?",
+            lambda Y: ref.critical_beta(Y) if Y.any() else 0.0,
+        ),
     ),
     alternatives=(
         Alternative("norm", lambda Y: _over(np.linalg.norm(Y, 2) ** 2)),
@@ -346,6 +484,7 @@ CRITICAL_BETA = Exercise(
         Alternative("token-by-token", lambda Y: _over(np.linalg.eigvalsh(Y @ Y.T).max())),
         Alternative("bisection", _critical_by_bisection),
         Alternative("power-iteration", _critical_by_power),
+        Alternative("from-a-curvature", lambda Y: _over(1 - ref.curvatures(Y, 1.0)[0])),
         Alternative("callable-object", CalledObject(_critical_by_power)),
         Alternative("zero-dimensional", zero_dimensional(ref.critical_beta)),
         Alternative("prints-and-warns", noisy(ref.critical_beta)),
@@ -383,6 +522,48 @@ def _never_a_trough(Y, beta, tol=1e-9):
 
 def _exactly_zero_only(Y, beta, tol=1e-9):
     return ref.classify(Y, beta, 0.0)
+
+
+def _any_flat_a_trough(Y, beta, tol=1e-9):
+    flat = np.abs(ref.curvatures(Y, beta)) <= tol
+    return "trough" if flat.any() else ref.classify(Y, beta, tol)
+
+
+def _tol_ignored(Y, beta, tol=1e-9):
+    return ref.classify(Y, beta)
+
+
+def _tol_too_wide(Y, beta, tol=1e-6):
+    return ref.classify(Y, beta, max(tol, 1e-6))
+
+
+def _shorter_than_tol(Y, beta, tol=1e-9):
+    lowest, highest = ref.curvatures(Y, beta)[[0, -1]]
+    if abs(lowest) < tol:
+        return "trough"
+    return "bowl" if lowest > 0 else "dome" if highest < -tol else "saddle"
+
+
+def _dome_without_tol(Y, beta, tol=1e-9):
+    shape = ref.classify(Y, beta, tol)
+    return "dome" if shape == "saddle" and ref.curvatures(Y, beta)[-1] < 0 else shape
+
+
+def _dome_by_two(Y, beta, tol=1e-9):
+    shape = ref.classify(Y, beta, tol)
+    return "dome" if shape == "saddle" and (ref.curvatures(Y, beta)[:2] < -tol).all() else shape
+
+
+def _shape_by_inertia(Y, beta, tol=1e-9):
+    """Count signs by an LDL decomposition, without any eigenvalue of the form."""
+
+    def signs(matrix):
+        blocks = np.linalg.eigvalsh(ldl(matrix)[1])
+        return (blocks > 0).sum(), (blocks < 0).sum()
+
+    form, d = _form(Y, beta), Y.shape[1]
+    up, down = signs(form - tol * np.eye(d))[0], signs(form + tol * np.eye(d))[1]
+    return "bowl" if up == d else "trough" if down == 0 else "dome" if down == d else "saddle"
 
 
 def _shape_by_tokens(Y, beta, tol=1e-9):
@@ -446,8 +627,8 @@ def _shape_by_cholesky(Y, beta, tol=1e-9):
     return "dome" if is_positive(-form - slack) else "saddle"
 
 
-# Both are exactly representable, and flat to 1e-9 but not to the last digit.
-_NEARLY = 2.0**-36
+# Exactly representable: one is flat to 1e-9 but not to the last digit, the other not flat.
+_NEARLY, _HARDLY = 2.0**-36, 2.0**-28
 
 CLASSIFY = Exercise(
     name="classify",
@@ -468,6 +649,12 @@ CLASSIFY = Exercise(
         _shape_case("nearly below", np.eye(2), 1 - _NEARLY),
         _shape_case("loose", np.diag([1.0, 0.5]), 0.75, tol=0.5),
         _shape_case("flat at the top", [[2, 0], [0, 1]], 1.0),
+        _shape_case("hardly above", np.eye(2), 1 - _HARDLY),
+        _shape_case("hardly below", np.eye(2), 1 + _HARDLY),
+        _shape_case("two down, one up", np.diag([2.0, 1.5, 0.5]), 1.0),
+        _shape_case("loose dome", np.diag([2.0, 1.25]), 1.0, tol=1.0),
+        # One token on a line: this curvature is 0.25 exactly, by whatever road.
+        _shape_case("at tol", [[0.5]], 3.0, tol=0.25),
     ),
     groups=(
         Group(
@@ -495,6 +682,9 @@ CLASSIFY = Exercise(
                 _shape_case("flat in the middle", np.diag([2.0, 1.0, 0.5]), 1.0),
                 _shape_case("flat first axis", np.diag([0.5, 1.0]), 4.0),
                 _shape_case("loose dome", np.diag([2.0, 1.5]), 1.0, tol=2.0),
+                _shape_case("not quite yet", [[2, 0], [0, 1]], 0.25 * (1 - _NEARLY)),
+                _shape_case("hardly flat", [[2, 0], [0, 1]], 0.25 * (1 - _HARDLY)),
+                _shape_case("hardly a dome", np.diag([2.0, 2.0]), 0.25 * (1 + _HARDLY)),
             ),
         ),
         Group(
@@ -506,6 +696,7 @@ CLASSIFY = Exercise(
                 _shape_case("one dimension", [[1.0], [-0.5]], 1.0),
                 _shape_case("zeros", np.zeros((2, 3)), 1000.0),
                 Case("whole numbers", {"Y": np.array([[1, 2], [2, -1]]), "beta": 1}),
+                _shape_case("at tol", [[-1.5]], 0.25, tol=0.4375),
             ),
         ),
     ),
@@ -531,12 +722,39 @@ CLASSIFY = Exercise(
         Misconception(
             "determinant", "Two negatives multiply to a positive.", _shape_by_determinant
         ),
+        Misconception(
+            "any-flat-a-trough",
+            "A trough goes down nowhere: look at the lowest curvature first.",
+            _any_flat_a_trough,
+        ),
+        Misconception("tol-ignored", "tol is an argument, here not the usual 1e-9.", _tol_ignored),
+        Misconception(
+            "tol-too-wide",
+            "tol is 1e-9 unless the call says otherwise; np.isclose has a tolerance of its own.",
+            _tol_too_wide,
+        ),
+        Misconception(
+            "shorter-than-tol",
+            "At most tol counts as flat: and exactly tol?",
+            _shorter_than_tol,
+        ),
+        Misconception(
+            "dome-without-tol",
+            "Below 0 means below -tol, for the highest curvature, too.",
+            _dome_without_tol,
+        ),
+        Misconception(
+            "dome-by-two",
+            "In three dimensions there are three curvatures: do all of them point down?",
+            _dome_by_two,
+        ),
     ),
     alternatives=(
         Alternative("counts", _shape_by_counts),
         Alternative("select", _shape_by_table),
         Alternative("match", _shape_by_match),
         Alternative("cholesky", _shape_by_cholesky),
+        Alternative("inertia", _shape_by_inertia),
         Alternative("callable-object", CalledObject(_shape_by_counts)),
         Alternative("prints-and-warns", noisy(_shape_by_match)),
     ),
@@ -571,6 +789,10 @@ def _diagram_by_rule(Y, ns, betas):
         return 3 if n >= d and beta * size * (1 - root) ** 2 > 1 else 2
 
     return np.array([[code(n, beta) for n in ns] for beta in betas])
+
+
+def _diagram_with_tol(tol):
+    return _diagram_by(lambda Y, beta: ref.classify(Y, beta, tol))
 
 
 def _diagram_of_single_tokens(Y, ns, betas):
@@ -645,8 +867,11 @@ PHASES = Exercise(
     reference=phase_diagram,
     examples=(
         _diagram_case("A", A.Y, [1, 2, 3], [0.25, 0.5, 1.0]),
-        _diagram_case("steps", _STEPS, [1, 2, 3, 4], [0.125, 0.25, 1.0, 2.0, 5.0]),
+        # At beta = 4 and n = 2 one direction is flat and the other goes down.
+        _diagram_case("steps", _STEPS, [1, 2, 3, 4], [0.125, 0.25, 1.0, 2.0, 4.0, 5.0]),
         _diagram_case("nearly", np.eye(2), [1, 2], [1 - _NEARLY, 1 + _NEARLY, 2.0]),
+        _diagram_case("hardly", np.eye(2), [1, 2], [1 - _HARDLY, 1 + _HARDLY]),
+        _diagram_case("any order", _STEPS, [4, 2], [5.0, 0.0625, 2.0]),
         _diagram_case("S", PUBLIC[-1].inputs["Y"], [2, 1], [1.5, 0.25]),
     ),
     groups=(
@@ -658,6 +883,7 @@ PHASES = Exercise(
                 _diagram_case("eight tokens", _EIGHT, [1, 2, 4, 8], [0.0625, 0.25, 1.0, 4.0]),
                 _diagram_case("one column", _EIGHT, [5], [0.125, 0.5, 2.0]),
                 _diagram_case("one row", _EIGHT, [8, 3, 1], [0.75]),
+                _diagram_case("any order", _EIGHT, [5, 1, 8], [2.0, 0.03125, 0.5]),
             ),
         ),
         Group(
@@ -677,6 +903,12 @@ PHASES = Exercise(
                 _diagram_case("flat", np.diag([2.0, 1.0, 0.5]), [1, 2, 3], [0.25, 1.0, 4.0, 8.0]),
                 _diagram_case("one dimension", [[1.0], [-2.0]], [1, 2], [0.125, 0.2, 1.0, 3.0]),
                 _diagram_case("zeros", np.zeros((2, 2)), [1, 2], [1.0, 64.0]),
+                _diagram_case(
+                    "nearly and hardly",
+                    0.5 * np.eye(2),
+                    [2, 1],
+                    [4 * (1 - _HARDLY), 4 * (1 - _NEARLY), 4 * (1 + _NEARLY), 4 * (1 + _HARDLY)],
+                ),
             ),
         ),
     ),
@@ -712,6 +944,31 @@ PHASES = Exercise(
         ),
         Misconception(
             "no-domes", "What if every direction curves down?", _diagram_by(_dome_called_saddle)
+        ),
+        Misconception(
+            "any-flat-a-trough",
+            "A trough goes down nowhere: look at the lowest curvature first.",
+            _diagram_by(_any_flat_a_trough),
+        ),
+        Misconception(
+            "flat-called-down",
+            "One direction is flat: which row of the table?",
+            _diagram_by(_flat_called_down),
+        ),
+        Misconception(
+            "tol-too-wide",
+            "A curvature of 4e-9 is not flat: the tolerance of classify is 1e-9.",
+            _diagram_with_tol(1e-6),
+        ),
+        Misconception(
+            "sorted-first",
+            "Keep the order in which ns and betas come.",
+            lambda Y, ns, betas: phase_diagram(Y, np.sort(ns), np.sort(betas)),
+        ),
+        Misconception(
+            "one-token-less",
+            "A column for n uses n tokens: where does a slice end?",
+            lambda Y, ns, betas: phase_diagram(Y, [max(n - 1, 1) for n in ns], betas),
         ),
     ),
     alternatives=(

@@ -14,7 +14,9 @@ from scipy.special import softmax as scipy_softmax
 
 from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.exercises._cases import (
+    DECIMAL,
     PUBLIC,
+    WHOLE,
     CalledObject,
     edge_cases,
     landscape_case,
@@ -33,7 +35,7 @@ LESSON = "05_tanh_modes"
 
 # Every score fits in cosh, but the product of the three does not.
 _E_HALF = landscape_case("E half", E._replace(beta=0.5))
-_ENERGY_CASES = (*PUBLIC, landscape_case("E1", E._replace(beta=1.0)), _E_HALF)
+_ENERGY_CASES = (*PUBLIC, landscape_case("E1", E._replace(beta=1.0)), _E_HALF, WHOLE)
 
 
 # --- log_cosh -----------------------------------------------------------------------------------
@@ -68,6 +70,33 @@ def _log_cosh_by_pieces(u):
     return np.piecewise(size, [size < 20], [lambda v: np.log(np.cosh(v)), lambda v: v - np.log(2)])
 
 
+def _log_cosh_cut_off(u):
+    answer = np.zeros_like(u)
+    for index, value in np.ndenumerate(_log_cosh_by_math(u)):
+        answer[index] = value
+    return answer
+
+
+def _log_cosh_over_one_maximum(u):
+    largest = np.max(np.abs(u), initial=0)
+    return largest + np.log((np.exp(u - largest) + np.exp(-1.0 * u - largest)) / 2)
+
+
+def _log_cosh_patched(near, far):
+    """Make log cosh from its definition up to a size, and from `far` of the size above it."""
+
+    def answer(u):
+        size = np.abs(u)
+        return np.where(size < near, np.log(np.cosh(np.minimum(size, near))), far(size))
+
+    return answer
+
+
+def _log_cosh_by_root(u):
+    size = np.sqrt(np.square(u))
+    return size + np.log1p(np.exp(-2 * size)) - np.log(2)
+
+
 LOG_COSH = Exercise(
     name="log_cosh",
     lesson=LESSON,
@@ -80,6 +109,10 @@ LOG_COSH = Exercise(
         _numbers("mid", [0.5, -2.0, 20.0]),
         _numbers("big", [1000.0, -1e5]),
         _numbers("matrix", [[0.25, -0.5], [1.0, -3.0]]),
+        # Where the smaller exponential has become small, and still counts.
+        _numbers("between", [6.0, -9.0]),
+        _numbers("huge", [-1e300]),
+        Case("whole", {"u": np.array([1, -4, 0])}),
     ),
     groups=(
         Group(
@@ -88,7 +121,7 @@ LOG_COSH = Exercise(
             0.60,
             (
                 _numbers("line", np.linspace(-6, 6, 25)),
-                _numbers("others", [-0.75, 1.5, -8.0, 36.0]),
+                _numbers("others", [-0.75, 1.5, 9.125, -8.5, 36.0]),
             ),
         ),
         Group(
@@ -96,7 +129,7 @@ LOG_COSH = Exercise(
             "very large and very small numbers",
             0.25,
             (
-                _numbers("huge", [1e300, -1e300, 711.0, -711.0]),
+                _numbers("huge", [1e300, -1e300, 711.0, -711.0, 20.0]),
                 _numbers("tiny", [1e-300, -1e-9, 0.0, 1e-5]),
             ),
         ),
@@ -131,6 +164,36 @@ LOG_COSH = Exercise(
         ),
         Misconception("parabola", "Only near 0.", lambda u: np.square(u) / 2),
         Misconception("tanh", "Primitive, not derivative.", np.tanh),
+        Misconception(
+            "one-maximum-for-all",
+            "Each number has its own larger exponential; the largest of all is not good for all.",
+            _log_cosh_over_one_maximum,
+        ),
+        Misconception(
+            "clipped",
+            "A number that was clipped has lost its size.",
+            lambda u: np.log(np.cosh(np.clip(u, -700, 700))),
+        ),
+        Misconception(
+            "log-2-missing-far-out",
+            "Far out one exponential vanishes. The 1/2 in front of both does not.",
+            _log_cosh_patched(700.0, lambda size: size),
+        ),
+        Misconception(
+            "far-form-too-early",
+            "At u = 6 the smaller exponential still counts: exp(-12) is above 1e-9.",
+            _log_cosh_patched(5.0, lambda size: size - np.log(2)),
+        ),
+        Misconception(
+            "root-of-the-square",
+            "A square overflows, too: how else does a number lose its sign?",
+            _log_cosh_by_root,
+        ),
+        Misconception(
+            "whole-numbers-cut-off",
+            "`zeros_like` of whole numbers holds whole numbers: what becomes of 0.43 in it?",
+            _log_cosh_cut_off,
+        ),
     ),
     alternatives=(
         Alternative("loop", _log_cosh_by_math),
@@ -138,6 +201,7 @@ LOG_COSH = Exercise(
         Alternative("logsumexp", _log_cosh_by_stack),
         Alternative("sinh", _log_cosh_by_sinh),
         Alternative("piecewise", lambda u: _log_cosh_by_pieces(u.astype(float))),
+        Alternative("far-form-from-12", _log_cosh_patched(12.0, lambda size: size - np.log(2))),
         Alternative("callable-object", CalledObject(_log_cosh_by_math)),
         Alternative("prints-and-warns", noisy(_log_cosh_by_stack)),
     ),
@@ -194,6 +258,16 @@ TANH_ENERGY = Exercise(
             "no-1-over-beta",
             "Gradient must have no stray beta.",
             lambda xi, Y, beta: _bowl(xi) - ref.log_cosh(beta * (Y @ xi)).sum(),
+        ),
+        Misconception(
+            "plus-sign",
+            "Far along a token the energy falls: which part of it has the minus sign?",
+            lambda xi, Y, beta: _bowl(xi) + ref.log_cosh(beta * (Y @ xi)).sum() / beta,
+        ),
+        Misconception(
+            "bowl-not-halved",
+            "The slope of the bowl is xi itself: which factor is in front of the square?",
+            lambda xi, Y, beta: ref.tanh_energy(xi, Y, beta) + _bowl(xi),
         ),
         Misconception(
             "beta-missing-inside",
@@ -315,13 +389,22 @@ def _sums_by_meshgrid(Y):
     return np.stack([grid.ravel() for grid in grids], axis=1) @ Y
 
 
+def _sums_by_kronecker(Y):
+    """Add token after token, each with its column of signs."""
+    centres = np.zeros((2 ** len(Y), Y.shape[1]))
+    for t, row in enumerate(Y):
+        signs = np.tile(np.repeat([1.0, -1.0], 2 ** (len(Y) - 1 - t)), 2**t)
+        centres += np.outer(signs, row)
+    return centres
+
+
 MODE_CENTERS = Exercise(
     name="mode_centers",
     lesson=LESSON,
     points=3.0,
     expects="an array with one signed sum of all the tokens per row, in the order of sign_patterns",
     reference=ref.mode_centers,
-    examples=(*only(PUBLIC[:-2], "Y"), _PAR, _SHADOW),
+    examples=(*only((*PUBLIC[:-2], DECIMAL), "Y"), _PAR, _SHADOW),
     groups=_corner_groups(
         5201,
         Group(
@@ -368,6 +451,7 @@ MODE_CENTERS = Exercise(
         Alternative("gray-code", _sums_by_gray_code),
         Alternative("bits-einsum", _sums_by_bits),
         Alternative("meshgrid", _sums_by_meshgrid),
+        Alternative("sums-and-signs-of-powers", _sums_by_kronecker),
         Alternative("callable-object", CalledObject(_sums_by_doubling)),
         Alternative("prints-and-warns", noisy(_sums_by_product)),
     ),
@@ -504,6 +588,14 @@ def _step_by_loop(xi, Y, beta):
     return np.array(landing)
 
 
+def _step_cut_off(xi, Y, beta):
+    landing = np.zeros_like(xi)
+    for row in Y:
+        for j, value in enumerate(row):
+            landing[j] += np.tanh(beta * (row @ xi)) * value
+    return landing
+
+
 def _step_by_halves(xi, Y, beta):
     """Give each token a softmax of its own, over the token and its opposite."""
     u = beta * (Y @ xi)
@@ -523,7 +615,7 @@ TANH_STEP = Exercise(
     points=3.0,
     expects="an array like xi: a sum of the tokens, each with a weight between -1 and 1",
     reference=ref.tanh_step,
-    examples=PUBLIC,
+    examples=(*PUBLIC, WHOLE),
     groups=landscape_groups(5401),
     properties=("is_odd", "ignores_turned_tokens"),
     misconceptions=(
@@ -555,6 +647,36 @@ TANH_STEP = Exercise(
             "tanh-of-the-sum",
             "Nonlinearity acts per token.",
             lambda xi, Y, beta: np.tanh(beta * ((Y @ xi) @ Y)),
+        ),
+        Misconception(
+            "gradient",
+            "The landing is asked for, not the gradient that leads there.",
+            lambda xi, Y, beta: xi - ref.tanh_step(xi, Y, beta),
+        ),
+        Misconception(
+            "residual-kept",
+            "A hop replaces xi: nothing of it is added.",
+            lambda xi, Y, beta: xi + ref.tanh_step(xi, Y, beta),
+        ),
+        Misconception(
+            "softmax-weights",
+            "Here every token votes by itself, for or against. That is not the softmax kernel.",
+            _step_of(lambda s, beta: scipy_softmax(beta * s)),
+        ),
+        Misconception(
+            "no-tanh",
+            "A vote is never above 1: what limits it?",
+            _step_of(lambda s, beta: beta * s),
+        ),
+        Misconception(
+            "quotient-of-exponentials",
+            "inf / inf is nan: np.tanh needs no exponentials of yours.",
+            _step_of(lambda s, beta: np.sinh(beta * s) / np.cosh(beta * s)),
+        ),
+        Misconception(
+            "whole-numbers-cut-off",
+            "`zeros_like` of whole numbers holds whole numbers: what becomes of 0.9 in it?",
+            _step_cut_off,
         ),
     ),
     alternatives=(
@@ -761,6 +883,24 @@ def _valleys_of_softmax(Y, beta):
     return len(_different(points))
 
 
+def _valleys_after_100_hops(Y, beta):
+    return len(_valleys(_settle_all(ref.mode_centers(Y), Y, beta, hops=100), Y, beta))
+
+
+def _valleys_by_largest_curvature(Y, beta):
+    def curvature(x):
+        return np.eye(len(x)) - beta * (Y.T * _sech_squared(Y @ x, beta)) @ Y
+
+    ends = _different(_places(_settle_all(ref.mode_centers(Y), Y, beta), 6))
+    return sum(np.linalg.eigvalsh(curvature(x))[-1] > 1e-6 for x in ends)
+
+
+def _census_rounded(Y, beta):
+    ends = _settle_all(ref.mode_centers(Y), Y, beta)
+    valleys = [x for x in ends if _is_valley(x, Y, beta)]
+    return len(_places(ref.mode_centers(Y), 2)), len(_places(valleys, 2))
+
+
 def _census_by_loop(Y, beta):
     valleys = []
     for corner in _places(_sums_by_doubling(Y), 8):
@@ -835,6 +975,13 @@ CENSUS = Exercise(
         _census_case("pair", G.Y, 4.0),
         _census_case("orthogonal", np.diag([1.0, 1.5, 2.0]), 4.0),
         _census_case("B", B.Y, 4.0),
+        # 0.1 + 0.2 - 0.3 is not 0 in floating point, but the place is the same.
+        _census_case("tenths", [[0.1], [0.2], [0.3]], 16.0),
+        _census_case("near the split", A.Y, 0.32),
+        # Every walk between the twins ends on a saddle that curves up along the third token.
+        _census_case("twins and a longer one", [[1, 0], [1, 0], [0, 2]], 0.625),
+        _census_case("close places", [[1.0], [2.0**-10]], 4.0),
+        _census_case("short", [[2.0**-8]], 2.0**18),
     ),
     groups=(
         Group(
@@ -847,13 +994,10 @@ CENSUS = Exercise(
                 _census_case("five tokens, cold", _FIVE, 1000.0),
                 _census_case("four tokens", _FOUR, 2.0),
                 _census_case("four tokens, cold", _FOUR, 1000.0),
+                _census_case(
+                    "four tokens, near the split", _FOUR, 0.93 / np.linalg.norm(_FOUR, 2) ** 2
+                ),
             ),
-        ),
-        Group(
-            "many",
-            "twelve tokens",
-            0.2,
-            (_census_case("twelve tokens, cold", _TWELVE, 1000.0),),
         ),
         Group(
             "coinciding",
@@ -863,6 +1007,9 @@ CENSUS = Exercise(
                 _census_case("four copies", np.full((4, 1), -0.5), 3.0),
                 _census_case("twins", D.Y, 16.0),
                 _census_case("a line", [[1, 2], [-2, -4], [0.5, 1]], 1.0),
+                _census_case("decimals", [[0.7, 0], [0.6, 0], [0.1, 0], [0, 0.3]], 32.0),
+                _census_case("twins across", [[0, 1.0], [2.5, 0], [0, -1.0]], 0.6),
+                _census_case("close places", [[0, 2.0], [0, 2.0**-9]], 1.0),
             ),
         ),
         Group(
@@ -875,6 +1022,13 @@ CENSUS = Exercise(
                 _census_case("orthogonal", np.diag([2.0, 1.0, 1.5, 1.25]), 8.0),
                 Case("whole numbers", {"Y": np.array([[2, 0], [1, 1]]), "beta": 2}),
             ),
+        ),
+        # Last, because no call is made any more after one that takes too long.
+        Group(
+            "many",
+            "twelve tokens",
+            0.2,
+            (_census_case("twelve tokens, cold", _TWELVE, 1000.0),),
         ),
     ),
     properties=("finds_no_more_valleys_than_places",),
@@ -913,6 +1067,29 @@ CENSUS = Exercise(
             "softmax-hops",
             "Which kernel's hop do you repeat? This one's landing is not an average.",
             _census_with(_valleys_of_softmax),
+        ),
+        Misconception(
+            "equal-to-the-last-digit",
+            "0.1 + 0.2 - 0.3 is not 0 in floating point: when are two places the same?",
+            lambda Y, beta: (
+                len({tuple(z) for z in ref.mode_centers(Y)}),
+                corner_census(Y, beta)[1],
+            ),
+        ),
+        Misconception(
+            "rounded-too-much",
+            "How near can two different places be? Your rounding makes one of them.",
+            _census_rounded,
+        ),
+        Misconception(
+            "hundred-hops",
+            "Near a split hops become short: stop when nothing moves, not after a fixed number.",
+            _census_with(_valleys_after_100_hops),
+        ),
+        Misconception(
+            "largest-curvature",
+            "On a saddle some directions curve up: which of the curvatures decides?",
+            _census_with(_valleys_by_largest_curvature),
         ),
         Misconception(
             "one-hop-only",

@@ -502,7 +502,7 @@ def is_quadratic(function: Callable, inputs: Inputs) -> str | None:
 
 
 def comes_in_opposite_pairs(function: Callable, inputs: Inputs) -> str | None:
-    """Check that centres balance: they add up to the origin, and double with the tokens."""
+    """Check that centres balance and double with the tokens, and those of powers of two."""
     Y = inputs["Y"]
     centres = np.asarray(function(Y))
     reach = 1 + float(np.abs(centres).max())
@@ -510,6 +510,11 @@ def comes_in_opposite_pairs(function: Callable, inputs: Inputs) -> str | None:
         return "rows that add up to the origin: with every row its opposite"
     if _off(np.sum(function(2 * Y) ** 2), 4 * np.sum(centres**2)):
         return "rows twice as long when every token is twice as long"
+    powers = function(2.0 ** np.arange(8, -1, -1)[:, None])
+    if np.shape(powers) != (512, 1) or _off(powers[:, 0], np.arange(511.0, -512.0, -2.0)):
+        return (
+            "the rows 511, 509, 507, ..., -511 for the nine tokens 256, 128, 64, ..., 1 on a line"
+        )
     return None
 
 
@@ -521,8 +526,9 @@ def treats_opposite_corners_alike(function: Callable, inputs: Inputs) -> str | N
         return "at least one True: the longest signed sum is a valley"
     if np.any(mask != mask[::-1]):
         return "the same for opposite corners: first and last, second and last but one, and so on"
-    if np.any(function(3 * Y) != mask):
-        return "the same mask when every token is three times as long"
+    for factor, words in ((3, "three times as long"), (1 / 16, "a sixteenth as long")):
+        if np.any(function(factor * Y) != mask):
+            return f"the same mask when every token is {words}"
     return None
 
 
@@ -653,11 +659,11 @@ def vanishes_for_a_constant_step(function: Callable, inputs: Inputs) -> str | No
 
 def finds_no_rest_in_running_away(function: Callable, inputs: Inputs) -> str | None:
     """Check that a walk that grows until its numbers end has no gap, and is no error."""
-    gap = function(lambda point: 2 * point, np.ones_like(inputs["x"]), 1e-10, 2000)
+    gap = function(lambda point: 2 * point, np.full(len(inputs["x"]), 1e300), 1e-10, 50)
     if np.isnan(gap):
         return None
     return (
-        "nan for step(x) = 2*x from x = 1, max_steps = 2000, which runs away to inf; "
+        "nan for step(x) = 2*x from x = 1e300, max_steps = 50, which runs away to inf; "
         f"{show(gap)} came back"
     )
 
