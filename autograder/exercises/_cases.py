@@ -48,7 +48,9 @@ SOFTMAX_PUBLIC = (
     ),
     landscape_case(
         "two large scores",
-        Landscape(np.array([40.0, 5.0]), np.array([[20.0, 8.0], [21.0, 0.0], [3.0, -30.0]]), 1.5),
+        Landscape(
+            np.array([4.0, 0.0]), np.array([[200.0, 30.0], [200.0, -30.0], [-50.0, 100.0]]), 1.5
+        ),
     ),
 )
 
@@ -95,9 +97,12 @@ def extreme_cases(seed: int) -> tuple[Case, ...]:
 
 
 def tied_and_faint_cases() -> tuple[Case, ...]:
-    """Return two large scores that are equal, and weights that are small but count."""
+    """Return two large scores that are equal, and weights that are small but count.
+
+    The two tokens of equal score have the same length, so that neither outweighs the other.
+    """
     tied = Landscape(
-        np.array([30.0, 10.0]), np.array([[20.0, -5.0], [15.0, 10.0], [-10.0, 3.0]]), 2.5
+        np.array([3.0, 1.0]), np.array([[157.0, 79.0], [173.0, 31.0], [-60.0, -20.0]]), 2.5
     )
     faint = Landscape(np.array([4.0, -2.0]), np.array([[0.5, 1.0], [-3.0, 2.0], [-3.5, 2.5]]), 1.0)
     return landscape_case("tied", tied), landscape_case("faint", faint)

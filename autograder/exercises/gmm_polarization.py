@@ -14,13 +14,13 @@ from scipy.special import softmax as scipy_softmax
 
 from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.exercises._cases import (
-    PUBLIC,
+    SOFTMAX_PUBLIC,
     CalledObject,
     edge_cases,
     extreme_cases,
-    landscape_groups,
     noisy,
     ordinary_cases,
+    softmax_groups,
     zero_dimensional,
 )
 from autograder.reference import gmm_polarization as ref
@@ -41,6 +41,11 @@ def _half_square(xi):
 
 def _energy_naive(xi, Y, beta):
     return _half_square(xi) - np.log(np.exp(beta * (Y @ xi)).sum()) / beta
+
+
+def _energy_or_max(xi, Y, beta):
+    naive = np.log(np.exp(beta * (Y @ xi)).sum()) / beta
+    return _half_square(xi) - (naive if np.isfinite(naive) else np.max(Y @ xi))
 
 
 def _energy_by_loop(xi, Y, beta):
@@ -66,8 +71,8 @@ ENERGY = Exercise(
     points=3.0,
     expects="one number, in units of a score",
     reference=ref.energy,
-    examples=PUBLIC,
-    groups=landscape_groups(2101),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(2101),
     properties=(
         "is_minus_log_n_at_zero",
         "is_half_a_square_on_one_centre",
@@ -106,6 +111,31 @@ ENERGY = Exercise(
             lambda xi, Y, beta: _half_square(xi) - logsumexp(beta * (Y @ xi)),
         ),
         Misconception("overflow", "Large beta gives -inf: which exp overflowed?", _energy_naive),
+        Misconception(
+            "max-where-exp-fails",
+            "The maximum is not what exp could not tell you: two equal large scores give more.",
+            _energy_or_max,
+        ),
+        Misconception(
+            "hard-max",
+            "lse is more than the largest score: all tokens add to it.",
+            lambda xi, Y, beta: _half_square(xi) - np.max(Y @ xi),
+        ),
+        Misconception(
+            "beta-ignored",
+            "lse has beta in two places. Did you use it?",
+            lambda xi, Y, beta: ref.energy(xi, Y, 1.0),
+        ),
+        Misconception(
+            "beta-missing-inside",
+            "Where in lse does beta act before the exponential?",
+            lambda xi, Y, beta: _half_square(xi) - logsumexp(Y @ xi) / beta,
+        ),
+        Misconception(
+            "both-signs",
+            "Far out the bowl wins, and there the energy is high: which sign has each part?",
+            lambda xi, Y, beta: -ref.energy(xi, Y, beta),
+        ),
     ),
     alternatives=(
         Alternative("loop", _energy_by_loop),
@@ -114,6 +144,10 @@ ENERGY = Exercise(
         Alternative("mixture", ref.energy_gmm),
         Alternative("callable-object", CalledObject(_energy_by_pairs)),
         Alternative("zero-dimensional", zero_dimensional(ref.energy)),
+        Alternative(
+            "long-double",
+            lambda xi, Y, beta: np.longdouble(xi @ xi) / 2 - logsumexp(beta * (Y @ xi)) / beta,
+        ),
         Alternative("prints-and-warns", noisy(ref.energy)),
     ),
 )
@@ -133,13 +167,20 @@ def _log_weights_by_loop(Y, beta):
     return logs
 
 
+def _log_weights_in_whole_numbers(Y, beta):
+    logs = np.zeros_like(Y[:, 0])
+    for place, row in enumerate(Y):
+        logs[place] = beta * (row @ row) / 2
+    return logs
+
+
 LOG_WEIGHTS = Exercise(
     name="log_mixture_weights",
     lesson=LESSON,
     points=3.0,
     expects="an array with the natural logarithm of one weight for each centre",
     reference=ref.log_mixture_weights,
-    examples=_without_xi(PUBLIC),
+    examples=_without_xi(SOFTMAX_PUBLIC),
     groups=(
         Group("ordinary", "ordinary values", 0.60, _without_xi(ordinary_cases(2201))),
         Group(
@@ -150,7 +191,7 @@ LOG_WEIGHTS = Exercise(
         ),
         Group("edges", "edge shapes", 0.15, _without_xi(edge_cases(2203))),
     ),
-    properties=("scales_like_a_square",),
+    properties=("scales_like_a_square", "gives_each_centre_its_own"),
     misconceptions=(
         Misconception(
             "pi-not-log-pi",
@@ -194,11 +235,29 @@ LOG_WEIGHTS = Exercise(
             "The logarithm of exp(x) is x: leave out both, and nothing overflows.",
             lambda Y, beta: np.log(np.exp(ref.log_mixture_weights(Y, beta))),
         ),
+        Misconception(
+            "cut-to-whole-numbers",
+            "Which type has the array that you fill, when Y holds whole numbers?",
+            _log_weights_in_whole_numbers,
+        ),
+        Misconception(
+            "divides-by-beta",
+            "beta multiplies the squares: compare with the last square of the polarisation.",
+            lambda Y, beta: (Y**2).sum(axis=1) / (2 * beta),
+        ),
+        Misconception(
+            "mean-square",
+            "A squared length is a sum over the coordinates, not their average.",
+            lambda Y, beta: beta * (Y**2).mean(axis=1) / 2,
+        ),
     ),
     alternatives=(
         Alternative("loop", _log_weights_by_loop),
         Alternative("einsum", lambda Y, beta: 0.5 * beta * np.einsum("td,td->t", Y, Y)),
         Alternative("norm", lambda Y, beta: beta * np.linalg.norm(Y, axis=1) ** 2 / 2),
+        Alternative(
+            "long-double", lambda Y, beta: np.longdouble(beta) * np.square(Y).sum(axis=1) / 2
+        ),
         Alternative("gram-diagonal", lambda Y, beta: beta / 2 * (Y @ Y.T).diagonal()),
         Alternative("scaled-centres", lambda Y, beta: ((Y * np.sqrt(beta / 2)) ** 2).sum(axis=1)),
         Alternative("callable-object", CalledObject(_log_weights_by_loop)),
@@ -234,6 +293,17 @@ def _gmm_overflowing(xi, Y, beta):
 
 def _gmm_without_shift(xi, Y, beta):
     return -np.log(np.exp(_log_bumps(xi, Y, beta)).sum()) / beta
+
+
+def _gmm_or_max(xi, Y, beta):
+    logs = _log_bumps(xi, Y, beta)
+    naive = np.log(np.exp(logs).sum())
+    return -(naive if np.isfinite(naive) else logs.max()) / beta
+
+
+def _gmm_underflowing(xi, Y, beta):
+    bumps = np.exp(-beta * _squares(xi, Y) / 2)
+    return -logsumexp(ref.log_mixture_weights(Y, beta) + np.log(bumps)) / beta
 
 
 def _log_bumps_of_distance(xi, Y, beta):
@@ -276,8 +346,8 @@ ENERGY_GMM = Exercise(
     points=3.0,
     expects="one number, in units of a score",
     reference=ref.energy_gmm,
-    examples=PUBLIC,
-    groups=landscape_groups(2301),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(2301),
     properties=(
         "is_minus_log_n_at_zero",
         "is_half_a_square_on_one_centre",
@@ -322,6 +392,35 @@ ENERGY_GMM = Exercise(
             "overflow",
             "Which function takes a log-sum-exp without an exp that overflows?",
             _gmm_without_shift,
+        ),
+        Misconception(
+            "underflow",
+            "A bump became 0, and the log of 0 is -inf: add the logs before you exponentiate.",
+            _gmm_underflowing,
+        ),
+        Misconception(
+            "max-where-exp-fails",
+            "The highest bump is not what exp could not tell you: two of one height give more.",
+            _gmm_or_max,
+        ),
+        Misconception(
+            "highest-bump-only",
+            "Every bump adds to the sum, not the highest one alone.",
+            lambda xi, Y, beta: -_log_bumps(xi, Y, beta).max() / beta,
+        ),
+        Misconception(
+            "beta-missing-in-the-kernel",
+            "The width depends on beta.",
+            lambda xi, Y, beta: (
+                -logsumexp(ref.log_mixture_weights(Y, beta) - _squares(xi, Y) / 2) / beta
+            ),
+        ),
+        Misconception(
+            "beta-missing-in-pi",
+            "A bump's weight pi depends on beta.",
+            lambda xi, Y, beta: (
+                -logsumexp(ref.log_mixture_weights(Y, 1.0) - beta * _squares(xi, Y) / 2) / beta
+            ),
         ),
         Misconception(
             "distance-not-squared",
@@ -369,6 +468,26 @@ def _posterior_without_shift(xi, Y, beta):
     return joint / joint.sum()
 
 
+def _posterior_shifted(logs, shift):
+    joint = np.exp(logs - shift)
+    return joint / joint.sum()
+
+
+def _posterior_far_below(xi, Y, beta):
+    logs = _log_bumps(xi, Y, beta)
+    return _posterior_shifted(logs, np.abs(logs).max())
+
+
+def _posterior_of_mean_shift(xi, Y, beta):
+    logs = _log_bumps(xi, Y, beta)
+    return _posterior_shifted(logs, logs.mean())
+
+
+def _posterior_without_small_ones(xi, Y, beta):
+    a = ref.posterior(xi, Y, beta)
+    return np.where(a < 1e-6, 0.0, a)
+
+
 def _posterior_by_loop(xi, Y, beta):
     logs = [beta / 2 * float(y @ y - (xi - y) @ (xi - y)) for y in Y]
     exponentials = [math.exp(log - max(logs)) for log in logs]
@@ -403,8 +522,8 @@ POSTERIOR = Exercise(
     points=3.0,
     expects="an array with one probability for each component",
     reference=ref.posterior,
-    examples=PUBLIC,
-    groups=landscape_groups(2401),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(2401),
     properties=("is_a_distribution", "twins_share_evenly", "has_the_odds_of_pi_halfway"),
     misconceptions=(
         Misconception(
@@ -429,6 +548,52 @@ POSTERIOR = Exercise(
             "overflow-of-the-sum",
             "inf/inf: which function normalises without an exp that overflows?",
             _posterior_without_shift,
+        ),
+        Misconception(
+            "shift-by-absolute-max",
+            "0/0 when all logs are far below 0: which shift makes the largest exponent 0?",
+            _posterior_far_below,
+        ),
+        Misconception(
+            "another-shift",
+            "nan at large beta: which shift makes the largest exponent 0?",
+            _posterior_of_mean_shift,
+        ),
+        Misconception(
+            "small-ones-dropped",
+            "A probability of a millionth is small, but not nothing: keep all of them.",
+            _posterior_without_small_ones,
+        ),
+        Misconception(
+            "bumps-forgotten",
+            "pi does not know the query: where is the bump?",
+            lambda xi, Y, beta: scipy_softmax(ref.log_mixture_weights(Y, beta)),
+        ),
+        Misconception(
+            "half-missing-in-the-gaussian",
+            "Expand ||xi-y||^2 and look at the cross term.",
+            lambda xi, Y, beta: scipy_softmax(
+                ref.log_mixture_weights(Y, beta) - beta * _squares(xi, Y)
+            ),
+        ),
+        Misconception(
+            "variance-beta",
+            "Large beta means narrow bumps.",
+            lambda xi, Y, beta: scipy_softmax(
+                ref.log_mixture_weights(Y, beta) - _squares(xi, Y) / (2 * beta)
+            ),
+        ),
+        Misconception(
+            "rises-with-distance",
+            "Is a component near the query more probable, or one far from it?",
+            lambda xi, Y, beta: scipy_softmax(
+                ref.log_mixture_weights(Y, beta) + beta * _squares(xi, Y) / 2
+            ),
+        ),
+        Misconception(
+            "beta-ignored",
+            "pi depends on beta, and so does the width.",
+            lambda xi, Y, beta: ref.posterior(xi, Y, 1.0),
         ),
         Misconception(
             "distance-not-squared",
@@ -459,6 +624,10 @@ POSTERIOR = Exercise(
         Alternative("odds", _posterior_by_odds),
         Alternative("over-the-total", _posterior_by_removal),
         Alternative("attention", lesson_1.attention_weights),
+        Alternative(
+            "long-double",
+            lambda xi, Y, beta: scipy_softmax(_log_bumps(xi, Y, np.longdouble(beta))),
+        ),
         Alternative("callable-object", CalledObject(_posterior_by_loop)),
         Alternative("prints-and-warns", noisy(_posterior_by_loop)),
     ),
@@ -479,6 +648,12 @@ def _log_volume(d, beta):
 def _density_of_equal_weights(xi, Y, beta):
     bumps = logsumexp(-beta * _squares(xi, Y) / 2)
     return bumps - np.log(len(Y)) - _log_volume(len(xi), beta)
+
+
+def _density_of_double_pi(xi, Y, beta):
+    log_pi = 2 * ref.log_mixture_weights(Y, beta)
+    logs = log_pi - beta * _squares(xi, Y) / 2
+    return logsumexp(logs) - logsumexp(log_pi) - _log_volume(len(xi), beta)
 
 
 def _density_of_deviation(xi, Y, beta):
@@ -544,8 +719,8 @@ LOG_DENSITY = Exercise(
     points=3.0,
     expects="one number, the natural logarithm of a density",
     reference=ref.log_density,
-    examples=PUBLIC,
-    groups=landscape_groups(2501),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(2501),
     properties=("falls_around_one_centre", "integrates_to_one"),
     misconceptions=(
         Misconception(
@@ -599,6 +774,16 @@ LOG_DENSITY = Exercise(
             lambda xi, Y, beta: np.exp(ref.log_density(xi, Y, beta)),
         ),
         Misconception("equal-weights", "pi is not uniform.", _density_of_equal_weights),
+        Misconception(
+            "half-missing-in-pi",
+            "Which factor has the last square of the polarisation?",
+            _density_of_double_pi,
+        ),
+        Misconception(
+            "beta-ignored",
+            "pi, width and volume: all three depend on beta.",
+            lambda xi, Y, beta: ref.log_density(xi, Y, 1.0),
+        ),
     ),
     alternatives=(
         Alternative("loop", _density_by_loop),
@@ -673,6 +858,29 @@ def _census_of_flat_points(Y, betas):
     return np.array([len(_different(_settle_all(_few_starts(Y), Y, beta))) for beta in betas])
 
 
+def _census_by_curvature(curves_up):
+    """Take another rule for what a valley is."""
+
+    def census(Y, betas):
+        counts = []
+        for beta in betas:
+            ends = _different(_settle_all(_many_starts(Y), Y, beta))
+            matrices = [np.eye(Y.shape[1]) - lesson_1.lse_hessian(x, Y, beta) for x in ends]
+            counts.append(sum(bool(curves_up(matrix)) for matrix in matrices))
+        return np.array(counts)
+
+    return census
+
+
+def _census_of_far_places(Y, betas):
+    counts = []
+    for beta in betas:
+        ends = _settle_all(_many_starts(Y), Y, beta)
+        valleys = [x for x in ends if _is_valley(x, Y, beta)]
+        counts.append(len(_different(valleys, 0.1)))
+    return np.array(counts)
+
+
 def _census_of_searches(Y, betas):
     return np.array(
         [
@@ -686,6 +894,16 @@ def _census_in_a_hurry(starts, hops):
     return lambda Y, betas: np.array(
         [_count(_settle_all(starts(Y), Y, beta, hops), Y, beta) for beta in betas]
     )
+
+
+def _census_of_long_steps(Y, betas):
+    counts = []
+    for beta in betas:
+        points, before = _many_starts(Y), np.inf
+        while np.abs(points - before).max() > 1e-4:
+            before, points = points, _hop_all(points, Y, beta)
+        counts.append(_count(points, Y, beta))
+    return np.array(counts)
 
 
 def _census_when_cold(Y, betas):
@@ -792,6 +1010,8 @@ CENSUS = Exercise(
         _census_case("B", B.Y, 16.0, 0.5),
         _census_case("two triangles", _two_triangles(1.5), 1.9),
         _census_case("one centre", C.Y, 4.0),
+        _census_case("oblique pair", [[0.5, 0.5], [-0.5, -0.5]], 3.0),
+        _census_case("close pair", [[0.03, -0.04], [-0.03, 0.04]], 800.0),
         # Close to a change, where walks take thousands of hops.
         _census_case("pair about to split", PRESETS["pair"].Y, 3.98),
         _census_case("triangle about to lose one", PRESETS["equilateral"].Y, 1.98),
@@ -804,6 +1024,7 @@ CENSUS = Exercise(
             (
                 _census_case("wider pair", 1.5 * PRESETS["pair"].Y, 1.5, 1.77, 2.25),
                 _census_case("far pair", PRESETS["far pair"].Y, 3.5, 5.0),
+                _census_case("turned pair", _turned(1.5 * PRESETS["pair"].Y, 50), 2.5),
                 _census_case("fold", PRESETS["fold"].Y, 7.0, 9.0),
                 _census_case("five centres", _FIVE, 0.25, 8.0),
                 _census_case("four centres", _FOUR, 0.125, 4.0),
@@ -833,6 +1054,7 @@ CENSUS = Exercise(
                 _census_case("one centre", [[-0.5, 2.0, 1.0]], 0.5, 64.0),
                 _census_case("twins", D.Y, 0.5, 4.0),
                 _census_case("one dimension", [[-1.0], [1.25], [0.25]], 0.5, 16.0),
+                _census_case("close pair", [[0.02, 0.03], [-0.02, -0.03]], 1500.0),
                 Case("whole numbers", {"Y": np.array([[2, 0], [-2, 0]]), "betas": np.array([1])}),
             ),
         ),
@@ -870,6 +1092,32 @@ CENSUS = Exercise(
             _census_of_flat_points,
         ),
         Misconception(
+            "counts-all-flat-points",
+            "A flat point can be a saddle: is the curvature positive in every direction?",
+            _census_by_curvature(lambda matrix: True),
+        ),
+        Misconception(
+            "curvature-along-the-axes",
+            "A direction need not be an axis: are all eigenvalues positive, not the diagonal only?",
+            _census_by_curvature(lambda matrix: (np.diag(matrix) > 0).all()),
+        ),
+        Misconception(
+            "determinant",
+            "Two negative curvatures have a positive product: look at each eigenvalue.",
+            _census_by_curvature(lambda matrix: np.linalg.det(matrix) > 0),
+        ),
+        Misconception(
+            "trace",
+            "A large curvature can hide a negative one in the sum: look at each eigenvalue.",
+            _census_by_curvature(lambda matrix: np.trace(matrix) > 0),
+        ),
+        Misconception(
+            "merges-too-far",
+            "Two valleys can be nearer to each other than that: how far apart do two walks into "
+            "one valley end?",
+            _census_of_far_places,
+        ),
+        Misconception(
             "counts-searches",
             "Two searches can end in one valley: count places, not searches.",
             _census_of_searches,
@@ -890,6 +1138,12 @@ CENSUS = Exercise(
             _census_in_a_hurry(_many_starts, 500),
         ),
         Misconception(
+            "stops-at-1e-4",
+            "Unfinished walks into one valley count twice: stop when a step is far shorter than "
+            "what you take for the same place.",
+            _census_of_long_steps,
+        ),
+        Misconception(
             "one-count",
             "One count per beta.",
             lambda Y, betas: int(valley_census(Y, betas[:1])[0]),
@@ -901,6 +1155,7 @@ CENSUS = Exercise(
         Alternative("roots", _census_by_roots),
         Alternative("count-minima", _census_by_count_minima),
         Alternative("kicks", _census_by_kicks),
+        Alternative("backwards", lambda Y, betas: valley_census(Y, betas[::-1])[::-1]),
         Alternative("callable-object", CalledObject(valley_census)),
     ),
 )
