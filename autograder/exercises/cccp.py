@@ -10,13 +10,13 @@ from scipy.special import softmax as scipy_softmax
 
 from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.exercises._cases import (
-    PUBLIC,
     PUBLIC_HEADS,
+    SOFTMAX_PUBLIC,
     CalledObject,
     head_case,
-    landscape_groups,
     noisy,
     random_head,
+    softmax_groups,
 )
 from autograder.reference import cccp as ref
 from autograder.reference import gmm_polarization as lesson_2
@@ -53,6 +53,12 @@ def _gradient_in_place(xi, Y, beta):
     return xi
 
 
+def _gradient_in_whole_numbers(xi, Y, beta):
+    gradient = np.zeros_like(xi)
+    gradient[:] = ref.energy_grad(xi, Y, beta)
+    return gradient
+
+
 def _gradient_by_loop(xi, Y, beta):
     gradient = np.array(xi, dtype=float)
     for weight, token in zip(scipy_softmax(beta * (Y @ xi)), Y, strict=True):
@@ -75,9 +81,13 @@ ENERGY_GRAD = Exercise(
     points=3.0,
     expects="a new array like xi that points uphill; xi minus it lies among the centres",
     reference=ref.energy_grad,
-    examples=PUBLIC,
-    groups=landscape_groups(3101),
-    properties=("leads_to_a_point_among_the_tokens", "ignores_doubled_tokens"),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(3101),
+    properties=(
+        "leads_to_a_point_among_the_tokens",
+        "leads_to_the_token_when_alone",
+        "ignores_doubled_tokens",
+    ),
     misconceptions=(
         Misconception(
             "sign-of-attention",
@@ -118,10 +128,32 @@ ENERGY_GRAD = Exercise(
             lambda xi, Y, beta: _unit(ref.energy_grad(xi, Y, beta)),
         ),
         Misconception("mutates-xi", "x -= ... changes the caller.", _gradient_in_place),
+        Misconception(
+            "cut-to-whole-numbers",
+            "Which type has the array that you fill, when xi holds whole numbers?",
+            _gradient_in_whole_numbers,
+        ),
+        Misconception(
+            "times-beta",
+            "beta cancels.",
+            lambda xi, Y, beta: beta * ref.energy_grad(xi, Y, beta),
+        ),
+        Misconception(
+            "plain-mean", "Which centres count more?", lambda xi, Y, beta: xi - Y.mean(axis=0)
+        ),
+        Misconception(
+            "largest-score",
+            "The best centre gets the largest weight, but not all of it.",
+            lambda xi, Y, beta: xi - Y[np.argmax(Y @ xi)],
+        ),
     ),
     alternatives=(
         Alternative("loop", _gradient_by_loop),
         Alternative("components", _gradient_by_components),
+        Alternative(
+            "long-double",
+            lambda xi, Y, beta: xi - scipy_softmax(np.longdouble(beta) * (Y @ xi)) @ Y,
+        ),
         Alternative("complex-step", _gradient_by_complex_step),
         Alternative(
             "average",
@@ -199,9 +231,14 @@ CCCP_STEP = Exercise(
     points=3.0,
     expects="a new array like xi: a point among the centres, where the energy is not higher",
     reference=ref.cccp_step,
-    examples=PUBLIC,
-    groups=landscape_groups(3201),
-    properties=("lies_in_the_hull", "ignores_doubled_tokens"),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(3201),
+    properties=(
+        "lies_in_the_hull",
+        "is_the_token_when_alone",
+        "trades_beta_for_the_query",
+        "ignores_doubled_tokens",
+    ),
     misconceptions=(
         Misconception(
             "step-size-beta",
@@ -226,7 +263,20 @@ CCCP_STEP = Exercise(
             "Attention is one hop.",
             lambda xi, Y, beta: ref.cccp_step(ref.cccp_step(xi, Y, beta), Y, beta),
         ),
+        Misconception(
+            "three-steps", ONE_HOP, lambda xi, Y, beta: ref.cccp_path(xi, Y, beta, 3)[-1]
+        ),
+        Misconception("ten-steps", ONE_HOP, lambda xi, Y, beta: ref.cccp_path(xi, Y, beta, 10)[-1]),
         Misconception("fifty-steps", ONE_HOP, _fifty_steps),
+        Misconception(
+            "plain-mean", "Which centres count more?", lambda xi, Y, beta: Y.mean(axis=0)
+        ),
+        Misconception(
+            "stays", "That is where the hop starts: where does it lead?", lambda xi, Y, beta: +xi
+        ),
+        Misconception(
+            "gradient-returned", "That is the way. Where does it lead from xi?", ref.energy_grad
+        ),
         Misconception("settles", ONE_HOP, _settled_step),
         Misconception(
             "largest-score",
@@ -257,6 +307,12 @@ CCCP_STEP = Exercise(
 
 def _weights_case(name, head):
     return Case(name, {key: getattr(head, key) for key in ("X", "W_Q", "W_K")})
+
+
+def _centres_in_whole_numbers(X, W_Q, W_K):
+    centres = np.zeros_like(X)
+    centres[:] = ref.token_centers(X, W_Q, W_K)
+    return centres
 
 
 def _centres_by_loop(X, W_Q, W_K):
@@ -293,6 +349,9 @@ _WHOLE = Head(
     *(np.array(rows) for rows in ([[1, 2], [0, -1]], [[1, 1], [0, 2]], [[2, 1], [1, 1]])),
     np.array([[1, 0], [-1, 3]]),
 )
+# Whole tokens under other weights: an array of whole numbers that is made like X cuts off.
+_WHOLE_TOKENS = H1._replace(X=np.array([[1, 0], [-1, 2], [2, 1]]))
+_OTHER_WHOLE_TOKENS = H1._replace(X=np.array([[0, 1], [3, -1], [1, 1], [-1, -2]]))
 _BY_COLUMNS = Head(*(np.asfortranarray(part) for part in H5))
 _SQUARE = Head(H1.X[:2], *H1[1:])
 
@@ -305,6 +364,7 @@ CENTERS = Exercise(
     examples=(
         *(_weights_case(case.name, Head(*case.inputs.values())) for case in PUBLIC_HEADS[:4]),
         _weights_case("square", _SQUARE),
+        _weights_case("whole tokens", _WHOLE_TOKENS),
     ),
     groups=(
         Group(
@@ -328,6 +388,7 @@ CENTERS = Exercise(
                 _weights_case("one dimension", _THIN),
                 _weights_case("more keys than dimensions", _MORE_KEYS),
                 _weights_case("whole numbers", _WHOLE),
+                _weights_case("whole tokens", _OTHER_WHOLE_TOKENS),
                 _weights_case("stored by columns", _BY_COLUMNS),
             ),
         ),
@@ -367,9 +428,30 @@ CENTERS = Exercise(
             "One row per token.",
             lambda X, W_Q, W_K: X.T @ W_K @ W_Q.T,
         ),
+        Misconception(
+            "queries-only",
+            "The token that answers meets the keys. Which matrix does the query meet?",
+            lambda X, W_Q, W_K: X @ W_Q,
+        ),
+        Misconception(
+            "queries-twice",
+            "M has one matrix for each of its two places: which of them did you use twice?",
+            lambda X, W_Q, W_K: X @ W_Q @ W_Q.T,
+        ),
+        Misconception(
+            "keys-twice",
+            "M has one matrix for each of its two places: which of them did you use twice?",
+            lambda X, W_Q, W_K: X @ W_K @ W_K.T,
+        ),
+        Misconception(
+            "cut-to-whole-numbers",
+            "Which type has the array that you fill, when X holds whole numbers?",
+            _centres_in_whole_numbers,
+        ),
     ),
     alternatives=(
         Alternative("loop", _centres_by_loop),
+        Alternative("long-double", lambda X, W_Q, W_K: X.astype(np.longdouble) @ W_K @ W_Q.T),
         Alternative("forms-M", lambda X, W_Q, W_K: X @ (W_Q @ W_K.T).T),
         Alternative("einsum", lambda X, W_Q, W_K: np.einsum("td,dk,ek->te", X, W_K, W_Q)),
         Alternative("probing", _centres_by_probing),
@@ -408,6 +490,16 @@ def _wrong_scales(head):
             "one-over-d_k",
             "The default is one over a root: of what?",
             _with_scale(head, lambda beta, d_k, d_v: 1 / d_k if beta is None else beta),
+        ),
+        Misconception(
+            "precedence",
+            "Python reads d_k ** -1 / 2 as (d_k ** -1) / 2.",
+            _with_scale(head, lambda beta, d_k, d_v: d_k**-1 / 2 if beta is None else beta),
+        ),
+        Misconception(
+            "divides-by-beta",
+            "Is large beta hot or cold?",
+            _with_scale(head, lambda beta, d_k, d_v: d_k**-0.5 if beta is None else 1 / beta),
         ),
         Misconception(
             "root-d_v",
@@ -453,6 +545,19 @@ def _weights(X, W_Q, W_K, beta):
     return scipy_softmax(_default(beta, W_K.shape[1]) * (X @ W_K @ (X[-1] @ W_Q)))
 
 
+def _head_with_residual(X, W_Q, W_K, W_V, beta=None):
+    return X[-1] @ W_V + ref.attention_output(X, W_Q, W_K, W_V, beta)
+
+
+def _head_of_the_best(X, W_Q, W_K, W_V, beta=None):
+    return X[np.argmax(X @ W_K @ (X[-1] @ W_Q))] @ W_V
+
+
+def _head_averaged(X, W_Q, W_K, W_V, beta=None):
+    u = _default(beta, W_K.shape[1]) * (X @ W_Q) @ (X @ W_K).T
+    return (scipy_softmax(u, axis=1) @ X @ W_V).mean(axis=0)
+
+
 def _head_without_values(X, W_Q, W_K, W_V, beta=None):
     return _weights(X, W_Q, W_K, beta) @ X
 
@@ -491,6 +596,18 @@ def _head_of_all_positions(X, W_Q, W_K, W_V, beta=None):
     return scipy_softmax(u, axis=1)[-1] @ (X @ W_V)
 
 
+def _head_running(X, W_Q, W_K, W_V, beta=None):
+    """See one token after another, and rescale what is kept when a larger score comes."""
+    beta = W_K.shape[1] ** -0.5 if beta is None else beta
+    top, total, kept = -np.inf, 0.0, np.zeros(W_V.shape[1])
+    for token in X:
+        score = beta * float(token @ W_K @ (X[-1] @ W_Q))
+        higher = max(top, score)
+        shrink, weight = np.exp(top - higher), np.exp(score - higher)
+        total, kept, top = total * shrink + weight, kept * shrink + weight * (token @ W_V), higher
+    return kept / total
+
+
 def _head_by_einsum(X, W_Q, W_K, W_V, beta=None):
     beta = W_K.shape[1] ** -0.5 if beta is None else beta
     u = beta * np.einsum("i,ik,jk,tj->t", X[-1], W_Q, W_K, X)
@@ -515,6 +632,8 @@ OUTPUT = Exercise(
         *PUBLIC_HEADS,
         head_case("more values than keys", _MORE_VALUES),
         head_case("large scores", _LARGE_SCORES),
+        head_case("H1 beta 0.5", H1, 0.5),
+        head_case("whole tokens", _WHOLE_TOKENS),
     ),
     groups=(
         Group(
@@ -551,11 +670,16 @@ OUTPUT = Exercise(
                 head_case("more keys than dimensions", _MORE_KEYS),
                 head_case("equal tokens", _TWINS, 1.5),
                 head_case("whole numbers", _WHOLE, 0.5),
+                head_case("whole tokens", _OTHER_WHOLE_TOKENS, 0.75),
                 head_case("stored by columns", _BY_COLUMNS),
             ),
         ),
     ),
-    properties=("ignores_the_order_of_the_past", "ignores_doubled_tokens"),
+    properties=(
+        "is_the_value_when_alone",
+        "ignores_the_order_of_the_past",
+        "ignores_doubled_tokens",
+    ),
     misconceptions=(
         Misconception(
             "root-d-model",
@@ -586,10 +710,26 @@ OUTPUT = Exercise(
             _head_without_axis,
         ),
         Misconception("overflow", "nan at large scores: which exp overflowed?", _head_overflowing),
+        Misconception(
+            "adds-its-own-value",
+            "The output is an average of values: nothing is added to it.",
+            _head_with_residual,
+        ),
+        Misconception(
+            "largest-score",
+            "The best token gets the largest weight, but not all of it.",
+            _head_of_the_best,
+        ),
+        Misconception(
+            "average-of-all-positions",
+            "One token asks, the last one: which row of the outputs is its?",
+            _head_averaged,
+        ),
     ),
     alternatives=(
         Alternative("loop", _head_by_loop),
         Alternative("all-positions", _head_of_all_positions),
+        Alternative("running", _head_running),
         Alternative("einsum", _head_by_einsum),
         Alternative("one-hop-over-pairs", _head_by_hop),
         Alternative("callable-object", CalledObject(_head_by_einsum)),
@@ -637,6 +777,41 @@ def _read_settled(X, W_Q, W_K, W_V, beta=None):
     return np.linalg.solve(W_Q @ W_K.T, settled) @ W_V
 
 
+def _read_without_keys_undone(X, W_Q, W_K, W_V, beta=None):
+    return np.linalg.solve(W_Q, _land(X, W_Q, W_K, beta)) @ W_V
+
+
+def _read_without_queries_undone(X, W_Q, W_K, W_V, beta=None):
+    return np.linalg.solve(W_K.T, _land(X, W_Q, W_K, beta)) @ W_V
+
+
+def _read_after_hop_among_tokens(X, W_Q, W_K, W_V, beta=None):
+    landing = ref.cccp_step(X[-1], X, _default(beta, W_K.shape[1]))
+    return np.linalg.solve(W_Q @ W_K.T, landing) @ W_V
+
+
+def _read_after_two_hops(X, W_Q, W_K, W_V, beta=None):
+    centres = ref.token_centers(X, W_Q, W_K)
+    place = ref.cccp_path(X[-1], centres, _default(beta, W_K.shape[1]), 2)[-1]
+    return np.linalg.solve(W_Q @ W_K.T, place) @ W_V
+
+
+def _read_with_ridge(X, W_Q, W_K, W_V, beta=None):
+    M = W_Q @ W_K.T
+    return np.linalg.solve(M + 1e-6 * np.eye(len(M)), _land(X, W_Q, W_K, beta)) @ W_V
+
+
+def _read_refusing(X, W_Q, W_K, W_V, beta=None):
+    if np.linalg.cond(W_Q @ W_K.T) > 1e3:
+        raise ValueError("M cannot be undone")
+    return ref.hop_then_read(X, W_Q, W_K, W_V, beta)
+
+
+def _read_in_key_space(X, W_Q, W_K, W_V, beta=None):
+    landing = ref.cccp_step(X[-1] @ W_Q, X @ W_K, _default(beta, W_K.shape[1]))
+    return np.linalg.solve(W_K.T, landing) @ W_V
+
+
 def _read_by_inverse(X, W_Q, W_K, W_V, beta=None):
     return _land(X, W_Q, W_K, beta) @ np.linalg.inv((W_Q @ W_K.T).T) @ W_V
 
@@ -660,6 +835,9 @@ _SQUARE_RNG = np.random.default_rng(3501)
 _DEEP = random_head(_SQUARE_RNG, 6, 4, 4, 3)
 _PLANE = random_head(_SQUARE_RNG, 5, 2, 2, 5)
 _BLOCK = random_head(_SQUARE_RNG, 16, 8, 8, 8)
+# Hard to undo, and far from the 1e10 that is to be refused: of 16 digits five are lost.
+_HARD = H1._replace(W_Q=np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-14]]))
+_OTHER_HARD = H4._replace(W_K=np.array([[1.0, -2.0], [-0.5, 1.0 + 2.0**-15]]))
 _SINGLE_SQUARE = Head(H4.X[:1], *H4[1:])
 
 HOP_THEN_READ = Exercise(
@@ -675,6 +853,8 @@ HOP_THEN_READ = Exercise(
         head_case("square", _SQUARE, 0.5),
         head_case("more values than keys", _MORE_VALUES),
         head_case("large scores", _LARGE_SCORES),
+        head_case("whole tokens", _WHOLE_TOKENS),
+        head_case("hard to undo", _HARD),
     ),
     groups=(
         Group(
@@ -695,6 +875,7 @@ HOP_THEN_READ = Exercise(
             (
                 head_case("long tokens", _LONG_TOKENS, 8.0),
                 head_case("hot", H4, 2.0**-18),
+                head_case("hard to undo", _OTHER_HARD, 0.5),
             ),
         ),
         Group(
@@ -706,11 +887,16 @@ HOP_THEN_READ = Exercise(
                 head_case("one dimension", _THIN),
                 head_case("equal tokens", _TWINS, 1.5),
                 head_case("whole numbers", _WHOLE, 0.5),
+                head_case("whole tokens", _OTHER_WHOLE_TOKENS, 0.75),
                 head_case("stored by columns", _BY_COLUMNS),
             ),
         ),
     ),
-    properties=("ignores_the_order_of_the_past", "ignores_doubled_tokens"),
+    properties=(
+        "is_the_value_when_alone",
+        "ignores_the_order_of_the_past",
+        "ignores_doubled_tokens",
+    ),
     misconceptions=(
         Misconception(
             "inverse-of-M",
@@ -728,11 +914,38 @@ HOP_THEN_READ = Exercise(
         *_wrong_scales(ref.hop_then_read),
         Misconception("settles-first", "How many hops does a head make?", _read_settled),
         Misconception("overflow", "nan at large scores: which exp overflowed?", _read_overflowing),
+        Misconception(
+            "keys-not-undone",
+            "M is a product of two matrices: did you undo both?",
+            _read_without_keys_undone,
+        ),
+        Misconception(
+            "queries-not-undone",
+            "M is a product of two matrices: did you undo both?",
+            _read_without_queries_undone,
+        ),
+        Misconception(
+            "hops-among-tokens",
+            "The query hops among the centres, which token_centers makes of the tokens.",
+            _read_after_hop_among_tokens,
+        ),
+        Misconception("two-hops", "How many hops does a head make?", _read_after_two_hops),
+        Misconception(
+            "ridge",
+            "Undo M itself: what you add to its diagonal stays in the answer.",
+            _read_with_ridge,
+        ),
+        Misconception(
+            "refuses-too-much",
+            "A condition number of 1e5 costs five digits of sixteen: where do you draw the line?",
+            _read_refusing,
+        ),
     ),
     alternatives=(
         Alternative("attention", ref.attention_output),
         Alternative("inverse", _read_by_inverse),
         Alternative("two-solves", _read_by_two_solves),
+        Alternative("key-space", _read_in_key_space),
         Alternative("least-squares", _read_by_lstsq),
         Alternative("lu", _read_by_lu),
         Alternative("callable-object", CalledObject(_read_by_two_solves)),
@@ -777,6 +990,31 @@ def _block_unread(X, W_Q, W_K, W_V, beta=None):
     centres, beta = ref.token_centers(X, W_Q, W_K), _default(beta, W_K.shape[1])
     landings = [ref.cccp_step(x, centres[: t + 1], beta) for t, x in enumerate(X)]
     return np.array(landings) @ W_V, hop_block(X, W_Q, W_K, W_V, beta)[1]
+
+
+def _block_changed(outputs_of):
+    """Return a block whose outputs are made of landings in another way."""
+
+    def block(X, W_Q, W_K, W_V, beta=None):
+        landings = np.array([_land(X[: t + 1], W_Q, W_K, beta) for t in range(len(X))])
+        return outputs_of(landings, W_Q, W_K, W_V), hop_block(X, W_Q, W_K, W_V, beta)[1]
+
+    return block
+
+
+def _block_swapped(X, W_Q, W_K, W_V, beta=None):
+    outputs, energies = hop_block(X, W_Q, W_K, W_V, beta)
+    return energies, outputs
+
+
+def _block_of_the_strict_past(X, W_Q, W_K, W_V, beta=None):
+    outputs, energies = hop_block(X, W_Q, W_K, W_V, beta)
+    centres, number = ref.token_centers(X, W_Q, W_K), _default(beta, W_K.shape[1])
+    for t in range(1, len(X)):
+        landing = ref.cccp_step(X[t], centres[:t], number)
+        outputs[t] = np.linalg.solve(W_Q @ W_K.T, landing) @ W_V
+        energies[t] = [lesson_2.energy(p, centres[:t], number) for p in (X[t], landing)]
+    return outputs, energies
 
 
 def _block_overwriting(X, W_Q, W_K, W_V, beta=None):
@@ -956,6 +1194,31 @@ HOP_BLOCK = Exercise(
             "energy-at-the-output",
             "The energy is measured where the query lands, before anything is read out.",
             _block_measured_at_outputs,
+        ),
+        Misconception("swapped", "The outputs first, then the energies.", _block_swapped),
+        Misconception(
+            "landings-returned",
+            "A landing is an average of centres: undo M^T, then multiply by W_V.",
+            _block_changed(lambda landings, W_Q, W_K, W_V: landings),
+        ),
+        Misconception(
+            "values-forgotten",
+            "Two matrices in the readout.",
+            _block_changed(
+                lambda landings, W_Q, W_K, W_V: np.linalg.solve(W_Q @ W_K.T, landings.T).T
+            ),
+        ),
+        Misconception(
+            "inverse-of-M",
+            "Undo exactly what token_centers did, on the same side.",
+            _block_changed(
+                lambda landings, W_Q, W_K, W_V: np.linalg.solve(W_K @ W_Q.T, landings.T).T @ W_V
+            ),
+        ),
+        Misconception(
+            "strict-past",
+            "Position t sees the tokens x_1 to x_t: the last of them is itself.",
+            _block_of_the_strict_past,
         ),
         *_wrong_scales(hop_block),
         Misconception(

@@ -328,6 +328,30 @@ def leads_to_a_point_among_the_tokens(function: Callable, inputs: Inputs) -> str
     return None
 
 
+def leads_to_the_token_when_alone(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a full step against the gradient ends on the only token that there is."""
+    xi, Y, beta = inputs.values()
+    end = xi - function(xi, Y[:1].copy(), beta)
+    if np.shape(end) != Y[0].shape or _off(end, Y[0]):
+        return (
+            f"a gradient that leads from xi to the token {show(Y[0])}, by one full step downhill, "
+            f"when the first token is the only one; it leads to {show(end)}"
+        )
+    return None
+
+
+def is_the_value_when_alone(function: Callable, inputs: Inputs) -> str | None:
+    """Check that the output of a head that sees one token is the value of that token."""
+    alone = inputs["X"][-1:].copy()
+    output, value = function(*{**inputs, "X": alone}.values()), (alone @ inputs["W_V"])[0]
+    if np.shape(output) != value.shape or _off(output, value, 1e-7):
+        return (
+            f"X[-1] @ W_V, {show(value)}, when the last token is the only one; "
+            f"{show(output)} came back"
+        )
+    return None
+
+
 def ignores_doubled_tokens(function: Callable, inputs: Inputs) -> str | None:
     """Check that listing every token twice changes nothing."""
     if _off(function(*_doubled(inputs).values()), function(*inputs.values()), 1e-7):
@@ -695,6 +719,8 @@ PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
         integrates_to_one,
         finds_one_valley_when_hot,
         leads_to_a_point_among_the_tokens,
+        leads_to_the_token_when_alone,
+        is_the_value_when_alone,
         ignores_doubled_tokens,
         ignores_the_order_of_the_past,
         treats_each_token_alone,
