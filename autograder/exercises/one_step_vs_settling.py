@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, islice, pairwise, repeat
+from typing import NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -16,6 +17,7 @@ from scipy.special import softmax as scipy_softmax
 from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.exercises._cases import (
     PUBLIC,
+    WHOLE,
     CalledObject,
     edge_cases,
     extreme_cases,
@@ -139,6 +141,44 @@ def _settle_always_converged(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
     return x, steps, True
 
 
+def _settle_flag_by_count(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
+    x, steps, _ = ref.settle(xi, Y, beta, tol, max_steps)
+    return x, steps, steps < max_steps
+
+
+def _settle_shorter_than_tol(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
+    return ref.settle(xi, Y, beta, np.nextafter(tol, 0), max_steps)
+
+
+def _settle_cut_off(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
+    x = xi.copy()
+    for step in range(1, max_steps + 1):
+        landing = _hop(x, Y, beta)
+        moved = np.linalg.norm(landing - x)
+        x[:] = landing
+        if moved <= tol:
+            return x, step, True
+    return x, max_steps, False
+
+
+def _settle_by_recursion(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
+    """Make half of the hops, then the other half if it takes them."""
+    if max_steps == 1:
+        x = _hop(xi, Y, beta)
+        return x, 1, bool(np.linalg.norm(x - xi) <= tol)
+    x, steps, converged = _settle_by_recursion(xi, Y, beta, tol, max_steps // 2)
+    if converged:
+        return x, steps, True
+    x, more, converged = _settle_by_recursion(x, Y, beta, tol, max_steps - max_steps // 2)
+    return x, steps + more, converged
+
+
+class _Walk(NamedTuple):
+    x: np.ndarray
+    steps: int
+    converged: bool
+
+
 def _settle_one_more(xi, Y, beta, tol=TOL, max_steps=MAX_STEPS):
     """Count the hops from 0, so that the confirming one is not counted."""
     x, count = np.array(xi, dtype=float), 0
@@ -201,6 +241,9 @@ SETTLE = Exercise(
         _limited("loose", A._replace(beta=1.1), tol=1e-4),
         landscape_case("A4", A._replace(beta=4.0)),
         landscape_case("G8", G._replace(beta=8.0)),
+        # With one token the hop is 0.5 long exactly, by whatever road.
+        _limited("at tol", Landscape(np.array([0.5]), np.array([[1.0]]), 2.0), 0.5, 1),
+        WHOLE,
     ),
     groups=(
         Group(
@@ -214,7 +257,7 @@ SETTLE = Exercise(
             "slow settling, other tolerances, the hop limit",
             0.25,
             (
-                landscape_case("below", Landscape(np.array([-0.75]), G.Y, 0.98)),
+                landscape_case("below", Landscape(np.array([-0.75]), G.Y, 0.99)),
                 landscape_case("above", Landscape(np.array([-0.75]), G.Y, 1.025)),
                 _limited("loose", A, tol=1e-4),
                 _limited("limit", A._replace(beta=1.25), max_steps=20),
@@ -226,12 +269,22 @@ SETTLE = Exercise(
             "edges",
             "edge shapes, and a query that stays on a saddle",
             0.15,
-            (*edge_cases(7104), landscape_case("saddle", Landscape(np.zeros(1), G.Y, 4.0))),
+            (
+                *edge_cases(7104),
+                landscape_case("saddle", Landscape(np.zeros(1), G.Y, 4.0)),
+                _limited("at rest", Landscape(np.zeros(1), G.Y, 4.0), max_steps=1),
+                _limited("at tol", Landscape(np.array([1.0]), np.array([[-1.0]]), 0.5), 2.0, 1),
+            ),
         ),
     ),
     properties=("stays_where_it_settled",),
     misconceptions=(
-        Misconception("one-step", "Settling is not attention.", _settle_one_step),
+        Misconception(
+            "one-step",
+            "This is one hop; settling goes on. If you have a loop, look at what it compares: "
+            "after `before = x`, writing into x changes both.",
+            _settle_one_step,
+        ),
         Misconception("fifty-steps", "Near a merger 50 steps are far too few.", _settle_50_steps),
         Misconception(
             "stops-on-energy",
@@ -264,11 +317,34 @@ SETTLE = Exercise(
             "converged must be False when the limit is hit.",
             _settle_always_converged,
         ),
+        Misconception(
+            "flag-by-the-count",
+            "A walk may settle at its last allowed hop: ask how long that hop was, not how many "
+            "there were.",
+            _settle_flag_by_count,
+        ),
+        Misconception(
+            "shorter-than-tol",
+            "A hop of at most tol is short enough: and one of exactly tol?",
+            _settle_shorter_than_tol,
+        ),
+        Misconception(
+            "limit-hard-coded",
+            "max_steps is an argument.",
+            lambda xi, Y, beta, tol=TOL, max_steps=MAX_STEPS: ref.settle(xi, Y, beta, tol, 1000),
+        ),
+        Misconception(
+            "whole-numbers-cut-off",
+            "A copy of whole numbers holds whole numbers: what becomes of 0.75 in it?",
+            _settle_cut_off,
+        ),
     ),
     alternatives=(
         Alternative("counts-from-zero", _settle_one_more),
         Alternative("history", _settle_by_history),
         Alternative("full-gradient-steps", _settle_by_gradient),
+        Alternative("recursion", _settle_by_recursion),
+        Alternative("named-tuple", lambda *arguments: _Walk(*ref.settle(*arguments))),
         Alternative("iterators", _settle_by_iterators),
         Alternative("callable-object", CalledObject(_settle_by_history)),
         Alternative("prints-and-warns", noisy(ref.settle)),
@@ -305,6 +381,11 @@ def _biggest(x):
 def _gap_to_second_step(xi, Y, beta):
     landing = cccp_step(xi, Y, beta)
     return _ratio(_length(cccp_step(landing, Y, beta) - landing), _length(landing))
+
+
+def _gap_after(hops, xi, Y, beta):
+    settled, landing = ref.settle(xi, Y, beta, TOL, hops)[0], cccp_step(xi, Y, beta)
+    return _ratio(_length(settled - landing), _length(landing))
 
 
 def _gap_without_origin(xi, Y, beta):
@@ -350,13 +431,17 @@ def _gap_by_total(xi, Y, beta):
     return np.linalg.norm(total) / np.linalg.norm(landing) if landing.any() else 0.0
 
 
-def _with_symmetry(groups):
-    """Add to the edges a landing at the origin that stays there, in two dimensions."""
+def _with_slow_and_symmetric(groups):
+    """Add to the edges a landing at the origin that stays there, in 2-D, and a long walk."""
     *others, edges = groups
     cross = Landscape(
         np.zeros(2), np.array([[1.5, 0.5], [-0.5, 1.5], [-1.5, -0.5], [0.5, -1.5]]), 2
     )
-    return (*others, replace(edges, cases=(*edges.cases, landscape_case("symmetric", cross))))
+    more = (
+        landscape_case("symmetric", cross),
+        landscape_case("slow", Landscape(np.array([-0.75]), G.Y, 1.01)),
+    )
+    return (*others, replace(edges, cases=(*edges.cases, *more)))
 
 
 _ORIGIN = landscape_case("origin", G._replace(xi=np.zeros(1)))
@@ -368,7 +453,7 @@ ONE_STEP_GAP = Exercise(
     expects="one number without a unit, not negative; 0 where the landing stays where it is",
     reference=ref.one_step_gap,
     examples=(*PUBLIC, _SLOW_CASE, _ORIGIN),
-    groups=_with_symmetry(landscape_groups(7201)),
+    groups=_with_slow_and_symmetric(landscape_groups(7201)),
     properties=("vanishes_for_one_token", "ignores_doubled_tokens"),
     misconceptions=(
         Misconception(
@@ -414,6 +499,20 @@ ONE_STEP_GAP = Exercise(
             "nothing-over-nothing",
             "Landing and settled point are both 0 here: how far apart are they?",
             _gap_without_origin,
+        ),
+        Misconception(
+            "hundred-hops",
+            "Near a split 100 hops are far too few: repeat until nothing moves, or call settle.",
+            lambda xi, Y, beta: _gap_after(100, xi, Y, beta),
+        ),
+        Misconception(
+            "lengths-compared",
+            "How far apart the two answers are is not how much longer one is.",
+            _gap_of(
+                lambda settled, landing, xi: _ratio(
+                    abs(_length(settled) - _length(landing)), _length(landing)
+                )
+            ),
         ),
     ),
     alternatives=(
@@ -635,6 +734,7 @@ GAP_CURVE = Exercise(
                 _curve_case("one token", [[0.5, -1], [3, 2]], [[-1, 0.25]], [8, 0.5]),
                 _curve_case("one dimension", [[0.5], [1.25], [-2]], [[-1], [1.5], [0.5]], [3, 0.5]),
                 _curve_case("falling betas", [D.xi, (0.5, 0.75), (-2, 1)], D.Y, [16, 1, 0.25]),
+                _curve_case("near the split", [[0.5], [-0.75]], G.Y, [2, 1.02]),
             ),
         ),
     ),
@@ -690,6 +790,46 @@ def _different(points, apart):
     return kept
 
 
+def _count_with(keeps=lambda x, Y, beta: ref.local_rate(x, Y, beta) < 1 - 1e-6, distance=None):
+    """Make a count with another rule for what is a valley, or another distance."""
+    distance = distance or np.linalg.norm
+
+    def count(Y, beta, starts, merge=1e-4):
+        kept = []
+        for start in starts:
+            x, _, converged = ref.settle(start, Y, beta)
+            if converged and keeps(x, Y, beta) and all(distance(x - v) > merge for v in kept):
+                kept.append(x)
+        return len(kept)
+
+    return count
+
+
+def _count_by_the_rate_of_the_start(Y, beta, starts, merge=1e-4):
+    calm = [start for start in starts if ref.local_rate(start, Y, beta) < 1 - 1e-6]
+    return len(_different(_valleys_reached(Y, beta, calm), merge))
+
+
+def _count_unlike_the_first(Y, beta, starts, merge=1e-4):
+    ends = _valleys_reached(Y, beta, starts)
+    return len(ends[:1]) + sum(np.linalg.norm(x - ends[0]) > merge for x in ends[1:])
+
+
+def _count_after_100_hops(Y, beta, starts, merge=1e-4):
+    ends = [ref.settle(start, Y, beta, TOL, 100)[0] for start in starts]
+    valleys = [x for x in ends if ref.local_rate(x, Y, beta) < 1 - 1e-6]
+    return len(_different(valleys, merge))
+
+
+def _count_unsettled_too(Y, beta, starts, merge=1e-4):
+    ends = [_settled(start, Y, beta) for start in starts]
+    return len(_different([x for x in ends if ref.local_rate(x, Y, beta) < 1 - 1e-6], merge))
+
+
+def _smallest_rate(x, Y, beta):
+    return np.linalg.eigvalsh(lse_hessian(x, Y, beta))[0]
+
+
 def _count_flat_points(Y, beta, starts, merge=1e-4):
     return len(_different([_settled(start, Y, beta) for start in starts], merge))
 
@@ -702,14 +842,15 @@ def _count_after_one_step(Y, beta, starts, merge=1e-4):
 
 def _count_by_batch(Y, beta, starts, merge=1e-4):
     points = np.array(starts, dtype=float)
-    for _ in range(20_000):
+    for _ in range(10_000):
         before, points = points, _hop_rows(points, Y, beta)
         if np.abs(points - before).max() < 1e-11:
             break
     weights = scipy_softmax(beta * points @ Y.T, axis=1)
     spread = Y - points[:, None, :]
     curvature = np.eye(Y.shape[1]) - beta * np.einsum("kt,kti,ktj->kij", weights, spread, spread)
-    valleys = points[np.linalg.eigvalsh(curvature)[:, 0] > 1e-6]
+    settled = np.linalg.norm(points - before, axis=1) <= TOL
+    valleys = points[settled & (np.linalg.eigvalsh(curvature)[:, 0] > 1e-6)]
     return len(_different(valleys, merge))
 
 
@@ -746,6 +887,8 @@ def _count_case(name, Y, beta, starts=None, **more):
 _TRIANGLE = PRESETS["equilateral"].Y
 _FIVE, _FOUR = _RNG.normal(size=(5, 2)), _RNG.normal(size=(4, 3))
 _SIDES = [[0.0], [1.0], [-1.0]]
+_DIAGONAL = [[1, 1], [-1, -1]]
+_TWO_HIGH = [[3, 0.5], [3, -0.5]]
 
 COUNT_MINIMA = Exercise(
     name="count_minima",
@@ -763,6 +906,16 @@ COUNT_MINIMA = Exercise(
         _count_case("dup", D.Y, D.beta),
         # No start leads to a saddle here: which comes first, merging or curvature, is left open.
         _count_case("merged", G.Y, 2, _SIDES[1:], merge=3.0),
+        _count_case("start on a peak", G.Y, 2, [[0.25]]),
+        _count_case("each start twice", A.Y, 4, np.vstack([A.Y, A.Y])),
+        # The valleys are 2.8 apart, and 2 in each coordinate.
+        _count_case("diagonal", _DIAGONAL, 2, _DIAGONAL, merge=2.4),
+        _count_case("diagonal, wide", _DIAGONAL, 2, _DIAGONAL, merge=3.4),
+        # Errors grow along one axis only.
+        _count_case("saddle in the plane", _TWO_HIGH, 6, [[3, 0], [3, 0.5]]),
+        _count_case("saddle alone", G.Y, 4, [[0.0]]),
+        _count_case("short", 0.25 * G.Y, 32, 0.25 * G.Y, merge=0.4),
+        _count_case("slow", G.Y, 0.95, [[0.5], [-0.5]]),
     ),
     groups=(
         Group(
@@ -781,17 +934,23 @@ COUNT_MINIMA = Exercise(
             "saddles, close valleys, other radii",
             0.25,
             (
-                _count_case("on the line", PRESETS["far pair"].Y, 8, [[3, 0], [3, 0.5], [2, -1]]),
+                _count_case("on the line", _TWO_HIGH, 7, [[3, 0], [3, 0.5], [2, -1]]),
                 _count_case("saddle only", G.Y, 4, [[0.0]]),
                 _count_case("wider triangle", 1.5 * _TRIANGLE, 1.9 / 1.5**2),
                 _count_case("all in one", A.Y, 4, merge=10.0),
+                _count_case("askew", [[1, -1], [-1, 1]], 3, [[2, 0], [0, 2]], merge=2.5),
+                _count_case("askew, wide", [[1, -1], [-1, 1]], 3, [[2, 0], [0, 2]], merge=3.5),
+                _count_case("slow", G.Y, 0.96, [[0.75], [-0.5]]),
+                _count_case("short", 0.5 * G.Y, 9, [[0.25], [-0.125]], merge=0.875),
             ),
         ),
         Group(
             "edges",
-            "edge shapes",
+            "edge shapes, and a walk that does not settle",
             0.15,
             (
+                # At the split itself, and so slow: ten thousand hops are too long for the check.
+                _count_case("unsettled", G.Y, 1.0, [[0.5]]),
                 _count_case("one token", [[-0.5, 2.0, 1.0]], 64),
                 _count_case("one start", A.Y, 4, [A.xi]),
                 _count_case("one dimension", [[-1], [1.25], [0.25]], 16),
@@ -840,6 +999,46 @@ COUNT_MINIMA = Exercise(
             "radius-hard-coded",
             "merge is an argument.",
             lambda Y, beta, starts, merge=1e-4: ref.count_minima(Y, beta, starts),
+        ),
+        Misconception(
+            "rate-of-the-start",
+            "The rate of which place: where the walk starts, or where it ends?",
+            _count_by_the_rate_of_the_start,
+        ),
+        Misconception(
+            "unlike-the-first",
+            "An end is new when it is far from all valleys found so far, not from one of them.",
+            _count_unlike_the_first,
+        ),
+        Misconception(
+            "distance-by-coordinates",
+            "Two ends are apart by a Euclidean distance.",
+            _count_with(distance=_biggest),
+        ),
+        Misconception(
+            "sum-of-coordinates",
+            "Two ends are apart by a Euclidean distance: no sum of coordinates.",
+            _count_with(distance=lambda apart: np.abs(apart).sum()),
+        ),
+        Misconception(
+            "distance-squared",
+            "Compare a distance with merge, not its square.",
+            _count_with(distance=lambda apart: apart @ apart),
+        ),
+        Misconception(
+            "smallest-rate",
+            "One growing direction is enough to leave a place: which eigenvalue decides?",
+            _count_with(keeps=lambda x, Y, beta: _smallest_rate(x, Y, beta) < 1 - 1e-6),
+        ),
+        Misconception(
+            "hundred-hops",
+            "Near a split 100 hops are far too few: did your walks settle?",
+            _count_after_100_hops,
+        ),
+        Misconception(
+            "unsettled-counted",
+            "Keep an end only if its walk converged: what does settle return besides the place?",
+            _count_unsettled_too,
         ),
     ),
     alternatives=(
@@ -918,6 +1117,21 @@ def _relaxation_to_second_step(step, x, tol=TOL, max_steps=MAX_STEPS):
     landing = step(x)
     distance = _length(step(landing) - landing)
     return distance / _length(landing) if distance > 0 else 0.0
+
+
+def _relaxation_with(size=np.linalg.norm, limit=lambda steps: steps, never=math.nan):
+    """Make a gap with another size of a step, another limit, or another answer at the limit."""
+
+    def gap(step, x, tol=TOL, max_steps=MAX_STEPS):
+        landing = point = step(x)
+        before, made = x, 1
+        while not size(point - before) <= tol:
+            if made >= limit(max_steps):
+                return never
+            before, point, made = point, step(point), made + 1
+        return _ratio(_length(point - landing), _length(landing))
+
+    return gap
 
 
 def _relaxation_by_for_else(step, x, tol=TOL, max_steps=MAX_STEPS):
@@ -1027,7 +1241,12 @@ RELAXATION_GAP = Exercise(
         _step_case("origin", Function("shrinking"), [0.0, 0.0]),
         _step_case("turning", Function("turning"), [1.0, 0.5], tol=1e-10, max_steps=100),
         _step_case("creeping", Function("creeping"), [0.5], tol=1e-10, max_steps=100),
-        _step_case("loose", Function("halfway"), [4.0, 0.0], tol=0.5, max_steps=100),
+        _step_case("loose", Function("halfway"), [4.0, 4.0, 4.0, 4.0], tol=0.5, max_steps=100),
+        # The third step is 0.25 long exactly.
+        _step_case("just in time", Function("halfway"), [4.0], tol=0.25, max_steps=3),
+        _step_case("one too few", Function("halfway"), [4.0], tol=0.25, max_steps=2),
+        _step_case("ten steps", Function("halfway"), [4.0], tol=1e-10, max_steps=10),
+        _step_case("creeping to rest", Function("creeping"), [0.5], tol=1e-4),
         _step_case("running away", Function("creeping"), [2.0], tol=1e-10, max_steps=100),
     ),
     groups=(
@@ -1053,6 +1272,10 @@ RELAXATION_GAP = Exercise(
                 _step_case("creeping", Function("creeping"), [0.75, 0.25], tol=1e-4, max_steps=60),
                 _step_case("loose", _mean_shift_step, [1.75, 1.5], tol=1e-3, max_steps=500),
                 _step_case("doubling", _doubling_step, [0.5, -1], tol=1e-10, max_steps=2000),
+                _step_case("in time", Function("halfway"), [6.0], tol=0.25, max_steps=4),
+                _step_case("late", Function("halfway"), [6.0], tol=0.25, max_steps=3),
+                _step_case("three coordinates", Function("halfway"), [5, -3, 8], tol=0.5),
+                _step_case("slow", Function("creeping"), [0.5, -0.25], tol=1e-5),
             ),
         ),
         Group(
@@ -1065,6 +1288,7 @@ RELAXATION_GAP = Exercise(
                 _step_case("origin", _lse_step(G), [0.0]),
                 _step_case("to the origin", Function("shrinking"), [0.0625]),
                 _step_case("many coordinates", Function("cosine"), np.arange(12.0)),
+                _step_case("from afar", Function("halfway"), [-1e6, 4000.0]),
             ),
         ),
     ),
@@ -1101,6 +1325,48 @@ RELAXATION_GAP = Exercise(
             lambda step, x, tol=TOL, max_steps=MAX_STEPS: relaxation_gap(
                 step, x, max_steps=max_steps
             ),
+        ),
+        Misconception(
+            "limit-hard-coded",
+            "max_steps is an argument.",
+            _relaxation_with(limit=lambda steps: 1000),
+        ),
+        Misconception(
+            "one-step-too-many",
+            "The first step, to the landing, is one of the max_steps.",
+            _relaxation_with(limit=lambda steps: steps + 1),
+        ),
+        Misconception(
+            "one-step-too-few",
+            "max_steps steps are allowed. Does your loop count them, or the places between them?",
+            _relaxation_with(limit=lambda steps: steps - 1),
+        ),
+        Misconception(
+            "shorter-than-tol",
+            "A step is too long if it is longer than tol: and one of exactly tol?",
+            lambda step, x, tol=TOL, max_steps=MAX_STEPS: relaxation_gap(
+                step, x, np.nextafter(tol, 0), max_steps
+            ),
+        ),
+        Misconception(
+            "largest-coordinate",
+            "The length of a step is Euclidean: it does not depend on the choice of axes.",
+            _relaxation_with(size=lambda moved: np.abs(moved).max()),
+        ),
+        Misconception(
+            "sum-of-coordinates",
+            "The length of a step is Euclidean, no sum of coordinates.",
+            _relaxation_with(size=lambda moved: np.abs(moved).sum()),
+        ),
+        Misconception(
+            "zero-for-never",
+            "0 says that one step is as good as settling. What if nothing settles?",
+            _relaxation_with(never=0.0),
+        ),
+        Misconception(
+            "inf-for-never",
+            "There is no settled point and so no distance: nan is promised, not inf.",
+            _relaxation_with(never=math.inf),
         ),
         Misconception(
             "nan-taken-for-rest",

@@ -193,7 +193,7 @@ def _value_fault(value: Any, kind: str, right: Any, tolerance: Tolerance) -> Fau
 
 def _near_miss(given: np.ndarray, target: np.ndarray) -> str:
     """Show what came back; when it is nearly right, with enough digits and how far it is off."""
-    size = np.abs(target).max(initial=0)
+    size = np.nan_to_num(np.abs(target)).max(initial=0)
     near = 1e-3 * min(size, 1) + 1e-6 if size else 1e-3  # 1e-3 is not near to 1e-6
     if given.dtype.kind == "f" and np.allclose(given, target, rtol=1e-3, atol=near):
         return f"{show(given, 12)}, off by {np.abs(given - target).max():.0e}: {NEARLY}"
