@@ -13,15 +13,16 @@ from scipy.special import softmax as scipy_softmax
 
 from autograder.exercise import Alternative, Exercise, Group, Misconception
 from autograder.exercises._cases import (
-    PUBLIC,
+    SOFTMAX_PUBLIC,
     CalledObject,
     edge_cases,
     extreme_cases,
     landscape_case,
-    landscape_groups,
     noisy,
     ordinary_cases,
     random_landscape,
+    softmax_groups,
+    tied_and_faint_cases,
     zero_dimensional,
 )
 from autograder.reference import cccp as lesson_3
@@ -71,6 +72,22 @@ def _normal_by_landing(xi, Y, beta):
     return leaning / np.linalg.norm(leaning)
 
 
+def _normal_in_whole_numbers(xi, Y, beta):
+    leaning = np.zeros(len(xi) + 1, dtype=xi.dtype)
+    leaning[:] = _leaning(xi, Y, beta)
+    return leaning / np.linalg.norm(leaning)
+
+
+def _normal_along_the_surface(xi, Y, beta):
+    g = lesson_3.energy_grad(xi, Y, beta)
+    uphill = np.append(g, g @ g)
+    return uphill / np.linalg.norm(uphill)
+
+
+def _normal_over_the_square(xi, Y, beta):
+    return _leaning(xi, Y, beta) / (1 + _squared_slope(xi, Y, beta))
+
+
 def _normal_by_loop(xi, Y, beta):
     g = [float(slope) for slope in _plain_gradient(xi, Y, beta)]
     length = math.hypot(1.0, *g)
@@ -101,9 +118,13 @@ UNIT_NORMAL = Exercise(
     points=3.0,
     expects="an array of d + 1 numbers, height last and positive, of length 1",
     reference=ref.unit_normal,
-    examples=PUBLIC,
-    groups=landscape_groups(4101),
-    properties=("is_a_unit_vector_pointing_up", "ignores_doubled_tokens"),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(4101),
+    properties=(
+        "is_a_unit_vector_pointing_up",
+        "leans_to_the_token_when_alone",
+        "ignores_doubled_tokens",
+    ),
     misconceptions=(
         Misconception("not-normalised", "Unit length?", _leaning),
         Misconception(
@@ -138,10 +159,28 @@ UNIT_NORMAL = Exercise(
         Misconception("height-first", "Order: horizontal, then height.", _normal_height_first),
         Misconception("landing-for-g", GRADIENT, _normal_by_landing),
         Misconception("beta-ignored", BETA, lambda xi, Y, beta: ref.unit_normal(xi, Y, 1.0)),
+        Misconception(
+            "cut-to-whole-numbers",
+            "Which type has the array that you fill, when xi holds whole numbers?",
+            _normal_in_whole_numbers,
+        ),
+        Misconception(
+            "along-the-surface",
+            "That is a tangent, straight uphill. The normal is at a right angle to it.",
+            _normal_along_the_surface,
+        ),
+        Misconception(
+            "root-forgotten",
+            "A length is the root of a sum of squares.",
+            _normal_over_the_square,
+        ),
     ),
     alternatives=(
         Alternative("loop", _normal_by_loop),
         Alternative("tangents", _normal_from_tangents),
+        Alternative(
+            "long-double", lambda xi, Y, beta: ref.unit_normal(xi, Y, beta).astype(np.longdouble)
+        ),
         Alternative("angle", _normal_from_angle),
         Alternative(
             "hstack",
@@ -162,7 +201,7 @@ UNIT_NORMAL = Exercise(
 def _with_rises(seed):
     """Draw hidden cases with a rise that is not 1."""
     rng = np.random.default_rng(seed)
-    rises = (0.25, 3.0, 1e-3)
+    rises = (0.25, 3.0, 1e-3, 0.0)
     return tuple(
         landscape_case(f"rise {rise}", random_landscape(rng, 4, 3, 1.25), rise=rise)
         for rise in rises
@@ -173,12 +212,21 @@ def _groups_with_rise(seed):
     return (
         Group("ordinary", "ordinary values, rise 1", 0.40, ordinary_cases(seed)),
         Group("rise", "other rises", 0.20, _with_rises(seed + 1)),
-        Group("extreme", "very large and very small exponents", 0.25, extreme_cases(seed + 2)),
+        Group(
+            "extreme",
+            "very large and very small exponents",
+            0.25,
+            (*extreme_cases(seed + 2), *tied_and_faint_cases()),
+        ),
         Group("edges", "edge shapes", 0.15, edge_cases(seed + 3)),
     )
 
 
-PUBLIC_RISES = (*PUBLIC, landscape_case("A rise 0.5", A, rise=0.5))
+PUBLIC_RISES = (
+    *SOFTMAX_PUBLIC,
+    landscape_case("A rise 0.5", A, rise=0.5),
+    landscape_case("A rise 0", A, rise=0.0),
+)
 
 
 def _length_by_hypot(xi, Y, beta, rise=1.0):
@@ -204,7 +252,11 @@ HOP_LENGTH = Exercise(
     reference=ref.hop_length,
     examples=PUBLIC_RISES,
     groups=_groups_with_rise(4201),
-    properties=("is_proportional_to_the_rise", "ignores_doubled_tokens"),
+    properties=(
+        "is_proportional_to_the_rise",
+        "is_the_hypotenuse_when_alone",
+        "ignores_doubled_tokens",
+    ),
     misconceptions=(
         Misconception(
             "always-1",
@@ -240,6 +292,26 @@ HOP_LENGTH = Exercise(
             "rise-under-the-root",
             "Similar triangles.",
             lambda xi, Y, beta, rise=1.0: np.sqrt(rise**2 + _squared_slope(xi, Y, beta)),
+        ),
+        Misconception(
+            "rise-squared",
+            "Twice the rise takes twice the walk, not four times.",
+            lambda xi, Y, beta, rise=1.0: rise * ref.hop_length(xi, Y, beta, rise),
+        ),
+        Misconception(
+            "divided-by-the-rise",
+            "Does a higher apex need a longer or a shorter walk?",
+            lambda xi, Y, beta, rise=1.0: ref.hop_length(xi, Y, beta) / rise if rise else np.inf,
+        ),
+        Misconception(
+            "slope-not-squared",
+            "Pythagoras.",
+            lambda xi, Y, beta, rise=1.0: rise * np.sqrt(1 + np.sqrt(_squared_slope(xi, Y, beta))),
+        ),
+        Misconception(
+            "legs-added",
+            "Pythagoras: the way along the slanting side is shorter than along both legs.",
+            lambda xi, Y, beta, rise=1.0: rise * (1 + np.sqrt(_squared_slope(xi, Y, beta))),
         ),
         Misconception(
             "rise-added",
@@ -305,6 +377,25 @@ def _apex_by_landing(xi, Y, beta, rise=1.0):
     return _start(xi, Y, beta) + rise * np.append(-_landing(xi, Y, beta), 1.0)
 
 
+def _apex_in_whole_numbers(xi, Y, beta, rise=1.0):
+    apex = np.zeros(len(xi) + 1, dtype=xi.dtype)
+    apex[:] = ref.hop_apex(xi, Y, beta, rise)
+    return apex
+
+
+def _apex_or_1(xi, Y, beta, rise=None):
+    return ref.hop_apex(xi, Y, beta, rise or 1.0)
+
+
+def _apex_downward(xi, Y, beta, rise=1.0):
+    return _start(xi, Y, beta) - rise * _leaning(xi, Y, beta)
+
+
+def _apex_above_the_landing(xi, Y, beta, rise=1.0):
+    below = ref.hop_apex(xi, Y, beta, rise)[:-1]
+    return np.append(below, lesson_2.energy(below, Y, beta) + rise)
+
+
 def _apex_by_loop(xi, Y, beta, rise=1.0):
     apex = [
         float(x) - rise * float(slope)
@@ -336,7 +427,7 @@ HOP_APEX = Exercise(
     reference=ref.hop_apex,
     examples=PUBLIC_RISES,
     groups=_groups_with_rise(4301),
-    properties=("rises_as_asked",),
+    properties=("rises_as_asked", "ends_over_the_token_when_alone"),
     misconceptions=(
         Misconception(
             "walks-distance-1", "Height, not path length, must be 1.", _apex_after_distance_1
@@ -369,10 +460,44 @@ HOP_APEX = Exercise(
         Misconception(
             "beta-ignored", BETA, lambda xi, Y, beta, rise=1.0: ref.hop_apex(xi, Y, 1.0, rise)
         ),
+        Misconception(
+            "cut-to-whole-numbers",
+            "Which type has the array that you fill, when xi holds whole numbers?",
+            _apex_in_whole_numbers,
+        ),
+        Misconception(
+            "nothing-for-0",
+            "A rise of 0 is a number, too: `or` takes it for nothing.",
+            _apex_or_1,
+        ),
+        Misconception("downward", "Does the walk gain height or lose it?", _apex_downward),
+        Misconception(
+            "rises-from-the-landing",
+            "The height counts from the place where the walk begins.",
+            _apex_above_the_landing,
+        ),
+        Misconception(
+            "place-ignores-rise",
+            "Half the rise goes half of the way.",
+            lambda xi, Y, beta, rise=1.0: np.append(
+                _landing(xi, Y, beta), lesson_2.energy(xi, Y, beta) + rise
+            ),
+        ),
+        Misconception(
+            "displacement-only",
+            "That is the walk. Where does it begin?",
+            lambda xi, Y, beta, rise=1.0: rise * _leaning(xi, Y, beta),
+        ),
     ),
     alternatives=(
         Alternative("loop", _apex_by_loop),
         Alternative("mixing", _apex_by_mixing),
+        Alternative(
+            "long-double",
+            lambda xi, Y, beta, rise=1.0: (
+                _start(xi, Y, beta) + np.longdouble(rise) * _leaning(xi, Y, beta)
+            ),
+        ),
         Alternative("small-steps", _apex_by_small_steps),
         Alternative("callable-object", CalledObject(_apex_by_mixing)),
         Alternative("prints-and-warns", noisy(_apex_by_loop)),
@@ -390,6 +515,13 @@ def _height(xi, Y, beta):
 def _drop_to_the_valley(xi, Y, beta):
     settled = lesson_7.settle(xi, Y, beta)[0]
     return lesson_2.energy(xi, Y, beta) + 1 - lesson_2.energy(settled, Y, beta)
+
+
+def _drop_overflowing(xi, Y, beta):
+    def height(point):
+        return point @ point / 2 - np.log(np.exp(beta * (Y @ point)).sum()) / beta
+
+    return 1 + height(xi) - height(_landing(xi, Y, beta))
 
 
 def _drop_by_loop(xi, Y, beta):
@@ -436,9 +568,9 @@ VERTICAL_DROP = Exercise(
     points=3.0,
     expects="one number, never below 1, and 1 only where the query stays put",
     reference=ref.vertical_drop,
-    examples=PUBLIC,
-    groups=landscape_groups(4401),
-    properties=("is_at_least_one", "ignores_doubled_tokens"),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(4401),
+    properties=("is_at_least_one", "drops_by_the_bowl_when_alone", "ignores_doubled_tokens"),
     misconceptions=(
         Misconception(
             "rise-forgotten",
@@ -490,6 +622,35 @@ VERTICAL_DROP = Exercise(
             ),
         ),
         Misconception("beta-ignored", BETA, lambda xi, Y, beta: ref.vertical_drop(xi, Y, 1.0)),
+        Misconception(
+            "overflow",
+            "nan at large beta: which exp overflowed?",
+            _drop_overflowing,
+        ),
+        Misconception(
+            "uphill",
+            "Which way does the normal lean?",
+            lambda xi, Y, beta: (
+                1
+                + _height(xi, Y, beta)
+                - _height(2 * np.asarray(xi) - _landing(xi, Y, beta), Y, beta)
+            ),
+        ),
+        Misconception(
+            "bend-only",
+            "The bowl has a part in the drop, too.",
+            lambda xi, Y, beta: 1 + ref.drop_parts(xi, Y, beta)[2],
+        ),
+        Misconception(
+            "bend-subtracted",
+            "Does the bend make the drop longer or shorter?",
+            lambda xi, Y, beta: ref.drop_parts(xi, Y, beta) @ [1, 1, -1],
+        ),
+        Misconception(
+            "rise-twice",
+            "The height of the apex has the rise in it.",
+            lambda xi, Y, beta: ref.vertical_drop(xi, Y, beta) + 1,
+        ),
     ),
     alternatives=(
         Alternative("loop", _drop_by_loop),
@@ -539,6 +700,28 @@ def _parts_by_landing(xi, Y, beta):
     return np.array([1.0, landing @ landing / 2, bend])
 
 
+def _parts_with(bend):
+    """Return the parts with another third one: bend(g, landing, rise of lse)."""
+
+    def parts(xi, Y, beta):
+        g, landing = lesson_3.energy_grad(xi, Y, beta), _landing(xi, Y, beta)
+        gain = lesson_1.lse(landing, Y, beta) - lesson_1.lse(xi, Y, beta)
+        return np.array([1.0, g @ g / 2, bend(g, landing, gain)])
+
+    return parts
+
+
+def _parts_to_second_order(xi, Y, beta):
+    g = lesson_3.energy_grad(xi, Y, beta)
+    return np.array([1.0, g @ g / 2, g @ lesson_1.lse_hessian(xi, Y, beta) @ g / 2])
+
+
+def _parts_of_two_halves(xi, Y, beta):
+    landing = _landing(xi, Y, beta)
+    bowl = (xi @ xi - landing @ landing) / 2
+    return np.array([1.0, bowl, ref.vertical_drop(xi, Y, beta) - 1 - bowl])
+
+
 def _parts_by_remainder(xi, Y, beta):
     half = _squared_slope(xi, Y, beta) / 2
     return np.array([1.0, half, ref.vertical_drop(xi, Y, beta) - 1 - half])
@@ -584,9 +767,13 @@ DROP_PARTS = Exercise(
     points=3.0,
     expects="an array of three numbers, none negative: the rise, the bowl's part, the concave part",
     reference=ref.drop_parts,
-    examples=PUBLIC,
-    groups=landscape_groups(4501),
-    properties=("has_no_negative_part", "ignores_doubled_tokens"),
+    examples=SOFTMAX_PUBLIC,
+    groups=softmax_groups(4501),
+    properties=(
+        "has_no_negative_part",
+        "drops_by_the_bowl_when_alone",
+        "ignores_doubled_tokens",
+    ),
     misconceptions=(
         Misconception(
             "tangent-at-the-landing",
@@ -628,12 +815,48 @@ DROP_PARTS = Exercise(
             "The bowl's part is half of the squared length of g.",
             _parts_not_squared,
         ),
+        Misconception(
+            "tangent-falls",
+            "Going by -g along the slope aY: does the tangent rise or fall?",
+            _parts_with(lambda g, landing, gain: gain - landing @ g),
+        ),
+        Misconception(
+            "tangent-of-slope-g",
+            "lse has the slope aY at the start. Which slope has your tangent?",
+            _parts_with(lambda g, landing, gain: gain + g @ g),
+        ),
+        Misconception(
+            "bowl-part-left-in",
+            "The third part is what is left of the drop without the rise and the bowl's part.",
+            _parts_with(lambda g, landing, gain: gain + landing @ g + g @ g / 2),
+        ),
+        Misconception(
+            "no-bend",
+            "lse is convex, not straight: it lies above its tangent by the bend.",
+            _parts_with(lambda g, landing, gain: 0.0),
+        ),
+        Misconception(
+            "second-order",
+            "That is the bend of a parabola. D is exact: compare lse with its tangent.",
+            _parts_to_second_order,
+        ),
+        Misconception(
+            "bowl-and-lse",
+            "That splits E into its two halves. Here the tangent of lse goes with the bowl.",
+            _parts_of_two_halves,
+        ),
+        Misconception(
+            "running-sum",
+            "The parts themselves, not how far they add up.",
+            lambda xi, Y, beta: np.cumsum(ref.drop_parts(xi, Y, beta)),
+        ),
         Misconception("landing-for-g", GRADIENT, _parts_by_landing),
         Misconception("half-the-squared-landing", GRADIENT, _parts_of_landing),
         Misconception("beta-ignored", BETA, lambda xi, Y, beta: ref.drop_parts(xi, Y, 1.0)),
     ),
     alternatives=(
         Alternative("remainder", _parts_by_remainder),
+        Alternative("clipped", lambda xi, Y, beta: np.maximum(ref.drop_parts(xi, Y, beta), 0.0)),
         Alternative("one-log", _parts_by_one_log),
         Alternative("loop", _parts_by_loop),
         Alternative("integral", _parts_by_integration),
@@ -710,6 +933,23 @@ def _numbers_with_start(energy, gradient, xi):
     return right
 
 
+def _numbers_changed(place, change):
+    """Return the five numbers with the one at `place` changed."""
+
+    def numbers(energy, gradient, xi):
+        answer = hop_numbers(energy, gradient, xi)
+        answer[place] = change(answer[place])
+        return answer
+
+    return numbers
+
+
+def _numbers_from_the_origin(energy, gradient, xi):
+    answer = hop_numbers(energy, gradient, xi)
+    answer[1:3] -= energy(np.zeros(len(xi)))
+    return answer
+
+
 def _numbers_in_space(energy, gradient, xi):
     """Do it with vectors of d + 1 components, as the figure does."""
     leaning = np.append(-gradient(xi), 1.0)
@@ -783,6 +1023,7 @@ HOP_NUMBERS = Exercise(
         _known_case("exponential", "exponential", [0.5, 0.25]),
         _known_case("steep", "exponential", [3.0, 2.0]),
         _known_case("sines", "sines", [0.25, -0.75]),
+        _known_case("trough", "sines", [-0.40625, -0.4375]),
         _known_case("one dimension", "sines", [0.125]),
     ),
     groups=(
@@ -805,12 +1046,14 @@ HOP_NUMBERS = Exercise(
         ),
         Group(
             "edges",
-            "large energies, one token, one dimension",
+            "large energies, one token, one dimension, another surface",
             0.25,
             (
                 _softmax_case("large", E),
                 _softmax_case("one token", C),
                 _tanh_case("one dimension", G),
+                # Steeper than the bowl of the lesson: a hop goes too far, and up.
+                _hop_case("steep bowl", lambda x: 2 * float(x @ x), lambda x: 4 * x, [0.75, -0.5]),
             ),
         ),
     ),
@@ -842,11 +1085,47 @@ HOP_NUMBERS = Exercise(
             "The bend is what is left of the drop without the rise and the bowl's part.",
             _numbers_without_bowl,
         ),
+        Misconception(
+            "bend-clipped",
+            "What keeps a bend from being negative does not hold on every surface.",
+            _numbers_changed(4, lambda bend: max(bend, 0.0)),
+        ),
+        Misconception(
+            "size-of-the-bend",
+            "A bend can be negative on other surfaces: leave its sign.",
+            _numbers_changed(4, abs),
+        ),
+        Misconception(
+            "drop-clipped",
+            "What keeps a drop from being below 1 does not hold on every surface.",
+            _numbers_changed(3, lambda drop: max(drop, 1.0)),
+        ),
+        Misconception(
+            "size-of-the-drop",
+            "A drop can be negative on other surfaces: leave its sign.",
+            _numbers_changed(3, abs),
+        ),
+        Misconception(
+            "length-squared",
+            "Compare with a 3-4-5 triangle.",
+            _numbers_changed(0, lambda length: length**2),
+        ),
+        Misconception(
+            "the-slope",
+            "Hypotenuse.",
+            _numbers_changed(0, lambda length: np.sqrt(max(length**2 - 1, 0.0))),
+        ),
+        Misconception(
+            "heights-from-the-origin",
+            "These heights are energies: count them from 0, not from E(0).",
+            _numbers_from_the_origin,
+        ),
     ),
     alternatives=(
         Alternative("in-space", _numbers_in_space),
         Alternative("loop", _numbers_by_loop),
         Alternative("below-the-parabola", _numbers_above_the_tangent),
+        Alternative("long-double", lambda *given: hop_numbers(*given).astype(np.longdouble)),
         Alternative("callable-object", CalledObject(_numbers_by_loop)),
         Alternative("prints-and-warns", noisy(_numbers_in_space)),
     ),

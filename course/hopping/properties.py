@@ -413,6 +413,60 @@ def is_a_unit_vector_pointing_up(function: Callable, inputs: Inputs) -> str | No
     return None
 
 
+def leans_to_the_token_when_alone(function: Callable, inputs: Inputs) -> str | None:
+    """Check that a normal over a place leans to the only token by its distance."""
+    xi, Y, beta = inputs.values()
+    normal = np.asarray(function(xi, Y[:1].copy(), beta))
+    if _off(normal[:-1], normal[-1] * (Y[0] - xi), 1e-7):
+        return (
+            "horizontal components (y - xi) times the last one, when the first token y is the only "
+            f"one; {show(normal)} came back"
+        )
+    return None
+
+
+def is_the_hypotenuse_when_alone(function: Callable, inputs: Inputs) -> str | None:
+    """Check the walk over a place whose slope is the distance from the only token."""
+    xi, Y, beta = (inputs[name] for name in ("xi", "Y", "beta"))
+    length, walk = np.hypot(1, np.linalg.norm(xi - Y[0])), function(xi, Y[:1].copy(), beta, 1.0)
+    if _off(walk, length, 1e-7):
+        return (
+            f"sqrt(1 + ||xi - y||^2) = {show(length)} with rise = 1, when the first token y is the "
+            f"only one; {show(walk)} came back"
+        )
+    return None
+
+
+def ends_over_the_token_when_alone(function: Callable, inputs: Inputs) -> str | None:
+    """Check that the apex stands over the only token, 1 above the start."""
+    xi, Y, beta = (inputs[name] for name in ("xi", "Y", "beta"))
+    apex = np.asarray(function(xi, Y[:1].copy(), beta, 1.0))
+    height = float(xi @ xi / 2 - Y[0] @ xi) + 1
+    if _off(apex[:-1], Y[0], 1e-7) or _off(apex[-1], height, 1e-7):
+        return (
+            f"the place y and the height E(xi) + 1 = ||xi||^2/2 - xi . y + 1 = {show(height)} with "
+            f"rise = 1, when the first token y is the only one; {show(apex)} came back"
+        )
+    return None
+
+
+def drops_by_the_bowl_when_alone(function: Callable, inputs: Inputs) -> str | None:
+    """Check that over a single token, where nothing bends, a drop is the rise and the bowl's part.
+
+    Whether one number or its parts come back: both add up to the drop.
+    """
+    xi, Y, beta = inputs.values()
+    drop, half = function(xi, Y[:1].copy(), beta), float((xi - Y[0]) @ (xi - Y[0])) / 2
+    if _off(np.sum(drop), 1 + half, 1e-7):
+        return (
+            f"1 + ||xi - y||^2/2 = {show(1 + half)} in all, when token y = Y[0] is the only one; "
+            f"{show(drop)} came back"
+        )
+    if np.ndim(drop) and _off(drop, [1, half, 0], 1e-7):
+        return f"{show(np.array([1, half, 0]))}, when the first token is the only one"
+    return None
+
+
 def is_proportional_to_the_rise(function: Callable, inputs: Inputs) -> str | None:
     """Check that a walk is no shorter than its rise, and twice as long for twice the rise."""
     xi, Y, beta = (inputs[name] for name in ("xi", "Y", "beta"))
@@ -727,6 +781,10 @@ PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
         looks_only_back,
         never_raises_the_energy,
         is_a_unit_vector_pointing_up,
+        leans_to_the_token_when_alone,
+        is_the_hypotenuse_when_alone,
+        ends_over_the_token_when_alone,
+        drops_by_the_bowl_when_alone,
         is_proportional_to_the_rise,
         rises_as_asked,
         is_at_least_one,
