@@ -19,7 +19,9 @@ import jupytext
 
 FILE_NAME = re.compile(r"\d\d_[a-z][a-z0-9_]*\.py")
 HEADER = re.compile(r"# %%( |$)")
-LIKE_HEADER = re.compile(r"\s*#\s*%%+(\s|$)")
+# Jupytext takes some of these for a cell and others, like `# %%[markdown]`, for a comment: then a
+# section would vanish in the cell above it.
+LIKE_HEADER = re.compile(r"\s*#+\s*%%")
 LABEL = re.compile(r"[A-Za-z0-9_-]+")
 CHECK = re.compile(r"check\((\w+)\)")
 
@@ -195,7 +197,8 @@ def _cells(text: str, shown: str, problems: list[Problem]) -> Iterator[Cell]:
                     shown,
                     i + 1,
                     f"{line.strip()[:30]!r} is nearly a cell's first line",
-                    "Write it as `# %%`, then a space, at the start of the line.",
+                    "Write `# %%` for code or `# %% [markdown]` for text, at the start of the "
+                    "line; only a space may follow. Begin a comment in another way.",
                 )
             )
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):

@@ -129,6 +129,12 @@ REFUSALS = {
     "markdown without comment": ("# That was", "That was", 25, "is not a comment"),
     "markdown string not closed": ('number?\n"""', "number?", 2, "not Python"),
     "header squeezed": ('# %% name="imports"', '#%% name="imports"', 8, "nearly a cell's first"),
+    "header of another kind": (
+        '[markdown] name="end"',
+        '[Markdown] name="end"',
+        24,
+        "this header cannot be read",
+    ),
     "header with a title": ("# %%\ncheck", "# %% Try it\ncheck", 21, "cannot be read"),
     "header not JSON": ('"solution": true', '"solution": tru', 12, "cannot be read"),
     "raw cell": ('[markdown] name="end"', '[raw] name="end"', 24, "cannot be read"),
@@ -265,6 +271,22 @@ def test_refuses_what_looks_like_a_marker_in_prose(texts, marker):
     edit(texts.lessons / HALVE, "# That was all.", f"# That was all.\n#\n# {marker}")
     (found,) = problems_of(texts)
     assert found.startswith(f"course/lessons/{HALVE}:27: ")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("# %%[markdown]", "#%%[markdown]", "#%%", "#  %% [markdown]", "# %%% [markdown]"),
+        *("# %%%", '# %%name="x"', "# %%\t[markdown]", "## %%", "# %%time", "    # %% [markdown]"),
+    ],
+)
+@pytest.mark.parametrize("above", ["def halve(x: float) -> float:", "# That was all."])
+def test_refuses_what_is_nearly_a_header_inside_a_cell(texts, header, above):
+    edit(texts.lessons / HALVE, above, f"{above}\n{header}")
+    line = 14 if above.startswith("def") else 26
+    found = [p for p in problems_of(texts) if "nearly a cell's first line" in p]
+    assert [p.split(": ")[0] for p in found] == [f"course/lessons/{HALVE}:{line}"]
+    assert "Write `# %%` for code or `# %% [markdown]` for text" in found[0]
 
 
 def test_accepts_headings_and_comments(texts):
