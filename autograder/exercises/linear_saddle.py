@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import eigh, ldl, svdvals
@@ -280,6 +281,10 @@ _PUBLIC_SHAPES = (
     Case("wide", {"Y": np.array([[0.5, 0.0, 0.0]]), "beta": 1.5}),
 )
 
+*_FIRST_GROUPS, _EDGES = only_groups(landscape_groups(6301), "Y", "beta")
+_FREE = Case("free directions", {"Y": np.array([[0.0, 1.5, 0.0, 0.0]]), "beta": 0.75})
+_CURVATURE_GROUPS = (*_FIRST_GROUPS, replace(_EDGES, cases=(*_EDGES.cases, _FREE)))
+
 CURVATURES = Exercise(
     name="curvatures",
     lesson=LESSON,
@@ -287,7 +292,7 @@ CURVATURES = Exercise(
     expects="an array with one real number per direction of xi, ascending, none above 1",
     reference=ref.curvatures,
     examples=_PUBLIC_SHAPES,
-    groups=only_groups(landscape_groups(6301), "Y", "beta"),
+    groups=_CURVATURE_GROUPS,
     properties=("falls_straight_from_one",),
     misconceptions=(
         Misconception(
@@ -395,7 +400,7 @@ def _critical_by_few_powers(Y):
 
 def _critical_of_long_tokens(Y):
     largest = _eigenvalues(Y)[-1]
-    return 1 / largest if largest > 1e-4 else np.inf
+    return np.inf if np.isclose(largest, 0) else 1 / largest
 
 
 _ONE_TOKEN = _tokens("one token", [[0, 2]])
@@ -411,9 +416,11 @@ CRITICAL_BETA = Exercise(
         *only(tuple(case for case in PUBLIC if case.name not in "CZ"), "Y"),
         _ONE_TOKEN,
         _tokens("zero", np.zeros((2, 2))),
-        _tokens("short", [[2.0**-10, 0], [2.0**-11, 2.0**-11]]),
+        # So short that np.isclose takes the eigenvalues for 0, and exact by way of a curvature.
+        _tokens("short", [[2.0**-14, 0], [0, 2.0**-15]]),
         # The largest eigenvalue belongs to (1, -1), and the other is half as large.
         _tokens("across", [[2, -2], [1, 1], [1, 1]]),
+        _tokens("on an axis", [[0, 1.5], [0, -0.75], [0, 0]]),
     ),
     groups=(
         Group("ordinary", "ordinary tokens", 0.60, only(ordinary_cases(6401), "Y")),
@@ -425,6 +432,7 @@ CRITICAL_BETA = Exercise(
                 _tokens("long", 1e4 * A.Y[:, ::-1]),
                 _tokens("short", 1e-3 * A.Y[::-1] + [0.0, 1e-4]),
                 _tokens("zeros", np.zeros((3, 4))),
+                _tokens("very short", [[0, 2.0**-14], [2.0**-16, 0]]),
                 _tokens("close eigenvalues", [[1.5, -1.5, 0], [1.4, 1.4, 0], [0, 0, 1.0]]),
             ),
         ),
@@ -435,7 +443,7 @@ CRITICAL_BETA = Exercise(
             (
                 *only(edge_cases(6402), "Y"),
                 _tokens("C", C.Y),
-                _tokens("opposite, on an axis", [[0, 1.5], [0, -1.5]]),
+                _tokens("opposite, on an axis", [[0, 1.5], [0, 0], [0, -1.5]]),
             ),
         ),
     ),
@@ -542,6 +550,10 @@ def _shorter_than_tol(Y, beta, tol=1e-9):
     if abs(lowest) < tol:
         return "trough"
     return "bowl" if lowest > 0 else "dome" if highest < -tol else "saddle"
+
+
+def _tol_for_an_eigenvalue(Y, beta, tol=1e-9):
+    return ref.classify(Y, beta, tol * beta)
 
 
 def _dome_without_tol(Y, beta, tol=1e-9):
@@ -653,6 +665,7 @@ CLASSIFY = Exercise(
         _shape_case("hardly below", np.eye(2), 1 + _HARDLY),
         _shape_case("two down, one up", np.diag([2.0, 1.5, 0.5]), 1.0),
         _shape_case("loose dome", np.diag([2.0, 1.25]), 1.0, tol=1.0),
+        _shape_case("loose and hot", np.diag([2.0, 1.0]), 0.125, tol=0.625),
         # One token on a line: this curvature is 0.25 exactly, by whatever road.
         _shape_case("at tol", [[0.5]], 3.0, tol=0.25),
     ),
@@ -685,6 +698,7 @@ CLASSIFY = Exercise(
                 _shape_case("not quite yet", [[2, 0], [0, 1]], 0.25 * (1 - _NEARLY)),
                 _shape_case("hardly flat", [[2, 0], [0, 1]], 0.25 * (1 - _HARDLY)),
                 _shape_case("hardly a dome", np.diag([2.0, 2.0]), 0.25 * (1 + _HARDLY)),
+                _shape_case("loose and hot", np.diag([2.0, 1.0, 0.5]), 0.1875, tol=0.375),
             ),
         ),
         Group(
@@ -737,6 +751,11 @@ CLASSIFY = Exercise(
             "shorter-than-tol",
             "At most tol counts as flat: and exactly tol?",
             _shorter_than_tol,
+        ),
+        Misconception(
+            "tol-for-an-eigenvalue",
+            "tol is for the curvature, 1 - beta*lambda, not for lambda.",
+            _tol_for_an_eigenvalue,
         ),
         Misconception(
             "dome-without-tol",

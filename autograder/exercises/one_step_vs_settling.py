@@ -625,6 +625,11 @@ def _curve_of(average):
     )
 
 
+def _curve_with(gap):
+    """Make a curve of the means of another gap."""
+    return lambda Q, Y, betas: np.array([np.mean([gap(xi, Y, beta) for xi in Q]) for beta in betas])
+
+
 def _curve_of_means(Q, Y, betas):
     ratios = []
     for beta in betas:
@@ -700,6 +705,7 @@ GAP_CURVE = Exercise(
         _curve_case("G", [[0.25], [-0.5]], G.Y, [0.5, 2, 8]),
         # The median of two numbers is their mean: only a third query tells them apart.
         _curve_case("three", [A.xi, (-0.25, 0.125), (1.0, 2.0)], A.Y, [8, 2]),
+        _curve_case("near the split", [[0.5]], G.Y, [1.05]),
     ),
     groups=(
         Group(
@@ -755,6 +761,16 @@ GAP_CURVE = Exercise(
             "sum", "Would the curve change if every query were listed twice?", _curve_of(np.sum)
         ),
         Misconception("percent", "A ratio.", lambda Q, Y, betas: 100 * ref.gap_curve(Q, Y, betas)),
+        Misconception(
+            "hundred-hops",
+            "Near a split 100 hops are far too few: one_step_gap knows when to stop.",
+            _curve_with(lambda xi, Y, beta: _gap_after(100, xi, Y, beta)),
+        ),
+        Misconception(
+            "mean-query",
+            "The gap of the mean query is not the mean of the gaps.",
+            lambda Q, Y, betas: ref.gap_curve(Q.mean(axis=0, keepdims=True), Y, betas),
+        ),
     ),
     alternatives=(
         Alternative("loop", _curve_by_loop),

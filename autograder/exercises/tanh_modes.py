@@ -27,7 +27,7 @@ from autograder.exercises._cases import (
     zero_dimensional,
 )
 from autograder.reference import tanh_modes as ref
-from autograder.reference.fixtures import PRESETS, A, B, D, E, G
+from autograder.reference.fixtures import PRESETS, A, B, D, E, G, Landscape
 from autograder.reference.gmm_polarization import energy_gmm
 from hopping.cases import Case
 
@@ -35,7 +35,10 @@ LESSON = "05_tanh_modes"
 
 # Every score fits in cosh, but the product of the three does not.
 _E_HALF = landscape_case("E half", E._replace(beta=0.5))
-_ENERGY_CASES = (*PUBLIC, landscape_case("E1", E._replace(beta=1.0)), _E_HALF, WHOLE)
+_BETWEEN = landscape_case(
+    "between", Landscape(np.array([1.0, 0.5]), np.array([[2.5, 1.0], [-3.0, 0.5]]), 2.0)
+)
+_ENERGY_CASES = (*PUBLIC, landscape_case("E1", E._replace(beta=1.0)), _E_HALF, _BETWEEN, WHOLE)
 
 
 # --- log_cosh -----------------------------------------------------------------------------------
@@ -297,6 +300,11 @@ TANH_ENERGY = Exercise(
             "cosh-of-the-sum",
             "One factor per token.",
             _energy_of(lambda u: float(ref.log_cosh(u.sum()))),
+        ),
+        Misconception(
+            "far-form-too-early",
+            "At u = 6 the smaller exponential still counts: exp(-12) is above 1e-9.",
+            _energy_of(lambda u: _log_cosh_patched(5.0, lambda size: size - np.log(2))(u).sum()),
         ),
     ),
     alternatives=(
@@ -759,17 +767,18 @@ STABLE_MODES = Exercise(
     points=2.0,
     expects="an array of True and False, one per signed sum, in the order of mode_centers",
     reference=ref.stable_modes,
-    examples=(*only(PUBLIC[:-2], "Y"), _PAR, _SHADOW),
+    examples=(*only(PUBLIC[:-2], "Y"), _PAR, _SHADOW, _tokens("short", A.Y / 64)),
     groups=_corner_groups(
         5501,
         Group(
             "extreme",
-            "many tokens, orthogonal tokens, equal tokens",
+            "many tokens, orthogonal, equal and short ones",
             0.25,
             (
                 _unit(5503, 10, 8),
                 _tokens("orthogonal", np.diag([1.0, 2.0, 0.25, 3.0])),
                 _tokens("five copies", np.ones((5, 1))),
+                _tokens("short", B.Y[:, ::-1] / 64),
             ),
         ),
     ),
@@ -793,6 +802,11 @@ STABLE_MODES = Exercise(
             lambda Y: (ref.sign_patterns(len(Y)) * ref.mode_centers(Y) > 0).all(axis=1),
         ),
         Misconception("count", "A mask.", lambda Y: int(ref.stable_modes(Y).sum())),
+        Misconception(
+            "more-than-a-little",
+            "A short token has a small score, and its sign holds all the same: compare with 0.",
+            lambda Y: (_support(Y)[1] > 1e-3).all(axis=1),
+        ),
         Misconception(
             "zero-counts-as-agreement",
             "A score of exactly 0 holds no sign.",
