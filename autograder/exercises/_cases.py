@@ -30,13 +30,17 @@ PUBLIC = tuple(
 
 
 # For functions that take softmax weights. An array of whole numbers that is made like `xi` or `Y`
-# cuts its contents off; small weights count; all naive exponentials vanish; and where they
-# overflow, the largest score is not alone.
+# cuts its contents off; tenths lose digits as float32, which fixtures do not; small weights count;
+# all naive exponentials vanish; and where they overflow, the largest score is not alone.
 SOFTMAX_PUBLIC = (
     *PUBLIC,
     landscape_case(
         "whole numbers",
         Landscape(np.array([2, -1]), np.array([[1, 2], [-1, 1], [0, -2]]), 0.75),
+    ),
+    landscape_case(
+        "tenths",
+        Landscape(np.array([0.1, 0.7]), np.array([[0.3, -0.2], [0.6, 0.1], [-0.7, 0.9]]), 0.9),
     ),
     landscape_case(
         "faint tokens",

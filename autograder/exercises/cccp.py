@@ -352,6 +352,18 @@ _WHOLE = Head(
 # Whole tokens under other weights: an array of whole numbers that is made like X cuts off.
 _WHOLE_TOKENS = H1._replace(X=np.array([[1, 0], [-1, 2], [2, 1]]))
 _OTHER_WHOLE_TOKENS = H1._replace(X=np.array([[0, 1], [3, -1], [1, 1], [-1, -2]]))
+# Tenths lose digits as float32, which the binary fractions of the fixtures do not.
+_TENTHS = Head(
+    *(
+        np.array(rows)
+        for rows in (
+            [[0.1, 0.7], [-0.3, 0.2], [0.6, -0.4]],
+            [[0.3, 0.9], [-0.2, 0.7]],
+            [[0.7, -0.1], [0.4, 0.6]],
+            [[0.9, -0.6], [0.2, 0.3]],
+        )
+    )
+)
 _BY_COLUMNS = Head(*(np.asfortranarray(part) for part in H5))
 _SQUARE = Head(H1.X[:2], *H1[1:])
 
@@ -365,6 +377,7 @@ CENTERS = Exercise(
         *(_weights_case(case.name, Head(*case.inputs.values())) for case in PUBLIC_HEADS[:4]),
         _weights_case("square", _SQUARE),
         _weights_case("whole tokens", _WHOLE_TOKENS),
+        _weights_case("tenths", _TENTHS),
     ),
     groups=(
         Group(
@@ -634,6 +647,7 @@ OUTPUT = Exercise(
         head_case("large scores", _LARGE_SCORES),
         head_case("H1 beta 0.5", H1, 0.5),
         head_case("whole tokens", _WHOLE_TOKENS),
+        head_case("tenths", _TENTHS),
     ),
     groups=(
         Group(
@@ -854,6 +868,7 @@ HOP_THEN_READ = Exercise(
         head_case("more values than keys", _MORE_VALUES),
         head_case("large scores", _LARGE_SCORES),
         head_case("whole tokens", _WHOLE_TOKENS),
+        head_case("tenths", _TENTHS),
         head_case("hard to undo", _HARD),
     ),
     groups=(
@@ -1002,6 +1017,13 @@ def _block_changed(outputs_of):
     return block
 
 
+def _block_in_whole_numbers(X, W_Q, W_K, W_V, beta=None):
+    outputs, energies = hop_block(X, W_Q, W_K, W_V, beta)
+    filled = np.zeros(outputs.shape, dtype=X.dtype)
+    filled[:] = outputs
+    return filled, energies
+
+
 def _block_swapped(X, W_Q, W_K, W_V, beta=None):
     outputs, energies = hop_block(X, W_Q, W_K, W_V, beta)
     return energies, outputs
@@ -1133,6 +1155,8 @@ HOP_BLOCK = Exercise(
         head_case("H5", H5, 0.5),
         head_case("more values than keys", _MORE_VALUES),
         head_case("large scores", _LARGE_SCORES),
+        head_case("whole tokens", _WHOLE_TOKENS),
+        head_case("tenths", _TENTHS),
     ),
     groups=(
         Group(
@@ -1164,6 +1188,7 @@ HOP_BLOCK = Exercise(
                 head_case("one dimension", _THIN),
                 head_case("equal tokens", _TWINS, 1.5),
                 head_case("whole numbers", _WHOLE, 0.5),
+                head_case("whole tokens", _OTHER_WHOLE_TOKENS, 0.75),
             ),
         ),
     ),
@@ -1219,6 +1244,11 @@ HOP_BLOCK = Exercise(
             "strict-past",
             "Position t sees the tokens x_1 to x_t: the last of them is itself.",
             _block_of_the_strict_past,
+        ),
+        Misconception(
+            "cut-to-whole-numbers",
+            "Which type has the array that you fill, when X holds whole numbers?",
+            _block_in_whole_numbers,
         ),
         *_wrong_scales(hop_block),
         Misconception(

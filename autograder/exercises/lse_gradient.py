@@ -1048,6 +1048,7 @@ def _wrong_in_one(name, change):
 
 # Each is right in most coordinates, or in its sum and length.
 _PARTLY_WRONG = (
+    _wrong_in_one("a thousandth off", lambda g: g + np.array([0, 1e-3, 0])),
     _wrong_in_one("first missing", lambda g: g * [0, 1, 1]),
     _wrong_in_one("first too large", lambda g: g + np.array([0.75, 0, 0])),
     _wrong_in_one("reversed", lambda g: g[::-1].copy()),
