@@ -36,14 +36,22 @@ def read_lessons(
         What is declared.
     shown : Path
         Problems name files relative to this folder.
+
+    Returns
+    -------
+    tuple of list of Lesson and list of Problem
+        A lesson with problems of its own is not held against the rest before these are solved:
+        what follows from them would bury them.
     """
-    lessons, problems = [], []
+    lessons, sound, problems = [], [], []
     paths = sorted(p for p in folder.glob("*.py") if not p.name.startswith("."))
     for path in paths:
         lesson, found = read_lesson(path, path.relative_to(shown).as_posix())
         problems += found
         if lesson:
             lessons.append(lesson)
+            if not found:
+                sound.append(lesson)
     by_name = {lesson.name for lesson in lessons} | {path.stem for path in paths}
     for exercise in exercises.values():
         if exercise.lesson not in by_name:
@@ -56,9 +64,9 @@ def read_lessons(
                     "Write the lesson or take the declaration out of autograder/exercises.",
                 )
             )
-    for lesson in lessons:
+    for lesson in sound:
         problems += _check_exercises(lesson, exercises)
-    problems += _check_visible(lessons, exercises)
+    problems += _check_visible(sound, exercises)
     return lessons, sorted(set(problems))
 
 
@@ -82,7 +90,8 @@ def _check_exercises(lesson: Lesson, exercises: Mapping[str, Exercise]) -> Itera
             yield problem(
                 cell.line + 1,
                 f"check({name}): no exercise of this name is declared",
-                f"Declare it in autograder/exercises/{lesson.notebook}.py, or correct the name.",
+                f"Declare it in autograder/exercises/{lesson.notebook}.py and list it in EXERCISES "
+                "there, or correct the name.",
             )
         elif exercise.lesson != lesson.name:
             yield problem(

@@ -170,10 +170,13 @@ def read_lesson(path: Path, shown: str) -> tuple[Lesson | None, list[Problem]]:
     lesson = Lesson(shown, path.stem, cells, text)
     if not cells and not problems:
         problems.append(Problem(shown, 1, "no cell in it", "Begin with a line `# %% [markdown]`."))
-    problems += _check_names(lesson)
     for cell in cells:
-        problems += _check_options(cell, shown)
-        problems += _check_region(cell, shown)
+        lines = range(cell.line, cell.first + cell.source.count("\n") + 1)
+        for check in (_check_keys, _check_options, _check_region):
+            # What only follows from a problem of the same cell would bury it.
+            if not any(problem.line in lines for problem in problems):
+                problems += check(cell, shown)
+    problems += _check_names(lesson)
     return lesson, problems
 
 
@@ -344,14 +347,13 @@ def _check_names(lesson: Lesson) -> Iterator[Problem]:
             yield Problem(lesson.path, cell.line, f"the name {label!r} is too long", "Shorten it.")
 
 
-def _check_options(cell: Cell, shown: str) -> Iterator[Problem]:
-    """Check what a header says under nbgrader, before nbgrader stumbles over it."""
+def _check_keys(cell: Cell, shown: str) -> Iterator[Problem]:
+    """Check the names and the kinds of values of what a header says under nbgrader."""
 
     def problem(reason: str, advice: str) -> Problem:
         return Problem(shown, cell.line, reason, advice)
 
-    options = cell.options
-    for key, value in options.items():
+    for key, value in cell.options.items():
         if key in FILLED_IN:
             yield problem(f"the build fills in {key!r}", "Take it out.")
         elif key not in NBGRADER_KEYS:
@@ -363,6 +365,15 @@ def _check_options(cell: Cell, shown: str) -> Iterator[Problem]:
             key == "points" and (isinstance(value, bool) or value < 0)
         ):
             yield problem(f"{value!r} is no value for {key!r}", "Correct it.")
+
+
+def _check_options(cell: Cell, shown: str) -> Iterator[Problem]:
+    """Check that what a header says under nbgrader fits together, before nbgrader stumbles."""
+
+    def problem(reason: str, advice: str) -> Problem:
+        return Problem(shown, cell.line, reason, advice)
+
+    options = cell.options
     grade_id = options.get("grade_id")
     grade, solution, task = (bool(options.get(key)) for key in ("grade", "solution", "task"))
     if cell.checks and options:
@@ -438,6 +449,8 @@ def _find_region(cell: Cell, shown: str) -> tuple[Region | None, list[Problem]]:
                     "start other comments with one #.",
                 )
             )
+    if problems:  # the others can only be judged once these are right
+        return None, problems
     begin: tuple[int, str] | None = None
     region: Region | None = None
     for i, side, what in found:

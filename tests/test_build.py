@@ -211,12 +211,6 @@ REFUSALS = {
     "no stub": ('"grade_id": "halve"', '"grade_id": "half"', 1, "'halve' is declared, but has no"),
     "another function": ("def halve(", "def half(", 12, "does not define the function 'halve'"),
     "check with more": ("check(halve)", "check(halve)\nprint(1)", 22, "among other lines"),
-    "check too early": (
-        "from hopping import check\n",
-        "from hopping import check\n\n# %%\ncheck(halve)\n",
-        12,
-        "comes before its stub",
-    ),
     "reference": ("That was all", "See autograder.reference", 25, "instructor's code"),
     "examine": ("check(halve)", "examine(halve)", 22, "instructor's code"),
     "solution shown": ("That was all.", "Try `return x*0.5 # exact in binary`.", 25, "at course/"),
@@ -249,6 +243,38 @@ def test_refuses_with_file_line_and_reason(texts, old, new, line, reason):
     assert any(p.startswith(f"course/lessons/{HALVE}:{line}: ") and reason in p for p in found), (
         found
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "reason"),
+    [
+        ("### END SOLUTION", "### END SOLUTON", 17, "looks like a marker and is none"),
+        ("### BEGIN SOLUTION", "### BEGIN SOLUTON", 15, "looks like a marker and is none"),
+        ("SOLUTION", "SOLUTON", 15, "looks like a marker and is none"),
+        ('"solution": true', '"soluton": true', 12, "does not know the key 'soluton'"),
+        ('"solution": true', '"solution": tru', 12, "this header cannot be read"),
+        ('"grade_id": "halve", ', "", 12, "no usable grade_id"),
+    ],
+)
+def test_a_misspelling_is_reported_without_what_follows_from_it(texts, old, new, line, reason):
+    edit(texts.lessons / HALVE, old, new)
+    found = [p for p in problems_of(texts) if "'### END SOLUTON'" not in p or "END" in old]
+    assert len(found) == 1
+    assert found[0].startswith(f"course/lessons/{HALVE}:{line}: ")
+    assert reason in found[0]
+
+
+def test_refuses_a_check_before_its_stub(texts):
+    edit(texts.lessons / HALVE, "# %%\ncheck(halve)\n\n", "")
+    edit(texts.lessons / HALVE, STUB, f"# %%\ncheck(halve)\n\n{STUB}")
+    (found,) = problems_of(texts)
+    assert "check(halve) comes before its stub" in found
+
+
+def test_an_exercise_that_is_not_known_may_only_not_be_listed(texts):
+    edit(texts.lessons / HALVE, "check(halve)", "check(halve)\n\n# %%\ncheck(third)")
+    (found,) = problems_of(texts)
+    assert "Declare it in autograder/exercises/halving.py and list it in EXERCISES" in found
 
 
 @pytest.mark.parametrize("marker", NOT_MARKERS)
