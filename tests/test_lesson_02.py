@@ -117,20 +117,6 @@ def test_the_claim_is_settled_by_what_is_measured(capsys):
     assert "Measured: neither. Your verdict: not written yet." in said
 
 
-@pytest.mark.parametrize(
-    ("cell", "missing"),
-    [
-        ("two_roads_measured", "energy"),
-        ("two_roads_measured", "energy_gmm"),
-        ("density_on_a_grid", "log_density"),
-    ],
-)
-def test_a_cell_says_what_to_write_first(cell, missing, capsys):
-    run(cell, **{missing: unwritten})
-    said = capsys.readouterr().out
-    assert re.search(rf"Write .*\b{missing}\b.* first", said)
-
-
 def test_one_road_taken_twice_is_no_comparison(capsys):
     run("two_roads_measured", "posterior_is_attention")
     assert "one road twice" not in capsys.readouterr().out
@@ -139,8 +125,6 @@ def test_one_road_taken_twice_is_no_comparison(capsys):
     xi, Y = np.array([0.5, 0.25]), TRIANGLE
     run("posterior_is_attention", xi=xi, Y=Y, posterior=lambda xi, Y, b: softmax(b * (Y @ xi)))
     assert "one road twice" in capsys.readouterr().out
-    run("posterior_is_attention", xi=xi, Y=Y, posterior=unwritten)
-    assert "Write posterior first." in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------- what the checks say

@@ -117,6 +117,13 @@ class TestLesson:
                 runner.run(test)
         assert runner.failures == 0
 
+    def test_names_only_lessons_that_exist(self, path):
+        text = re.sub(r"\n(# )?", " ", path.read_text("utf-8"))
+        named = re.findall(r"lessons? (\d+(?:(?:,| and| to) +\d+)*)", text, re.IGNORECASE)
+        numbers = {int(number) for group in named for number in re.findall(r"\d+", group)}
+        assert numbers  # or the pattern finds nothing
+        assert numbers <= {int(other.stem[:2]) for other in TEXTS}
+
     def test_says_what_each_picture_shows(self, path):
         pictures = [
             output

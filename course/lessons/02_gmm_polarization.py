@@ -321,14 +321,11 @@ check(energy_gmm)
 # %% name="two_roads_measured"
 rng = np.random.default_rng(2)
 xi, Y = rng.normal(size=3), rng.normal(size=(4, 3))
-try:
-    for size in (1.0, 1e2, 1e4, 1e6, 1e8):
-        apart = abs(energy(xi / size, Y * size, 1.0) - energy_gmm(xi / size, Y * size, 1.0))
-        print(f"centres of size {size:5.0e}: the two differ by {apart:.0e}")
-    if apart < 1e-9:
-        print("As good as 0 everywhere: one road twice. Write energy_gmm by the bumps.")
-except NotImplementedError:
-    print("Write energy and energy_gmm first.")
+for size in (1.0, 1e2, 1e4, 1e6, 1e8):
+    apart = abs(energy(xi / size, Y * size, 1.0) - energy_gmm(xi / size, Y * size, 1.0))
+    print(f"centres of size {size:5.0e}: the two differ by {apart:.0e}")
+if apart < 1e-9:
+    print("As good as 0 everywhere: one road twice. Write energy_gmm by the bumps.")
 
 # %% [markdown] name="two_roads_said"
 # <details><summary>Which road?</summary>
@@ -373,14 +370,11 @@ def posterior(xi: np.ndarray, Y: np.ndarray, beta: float) -> np.ndarray:
 check(posterior)
 
 # %% name="posterior_is_attention"
-try:
-    for beta in (0.01, 1.0, 4.0):
-        difference = np.abs(posterior(xi, Y, beta) - softmax(beta * Y @ xi)).max()
-        print(f"beta {beta:4}: posterior and attention weights differ by {difference:.0e}")
-    if np.abs(posterior(xi / 1e8, Y * 1e8, 1.0) - softmax(Y @ xi)).max() < 1e-9:
-        print("No digits are lost for long centres: one road twice. Go by the bumps.")
-except NotImplementedError:
-    print("Write posterior first.")
+for beta in (0.01, 1.0, 4.0):
+    difference = np.abs(posterior(xi, Y, beta) - softmax(beta * Y @ xi)).max()
+    print(f"beta {beta:4}: posterior and attention weights differ by {difference:.0e}")
+if np.abs(posterior(xi / 1e8, Y * 1e8, 1.0) - softmax(Y @ xi)).max() < 1e-9:
+    print("No digits are lost for long centres: one road twice. Go by the bumps.")
 
 # %% [markdown] name="practice_density"
 # ### 5. `log_density`: a density at last *(10 minutes)*
@@ -422,20 +416,17 @@ check(log_density)
 # %% name="density_on_a_grid"
 line, beta = np.array([[1.0], [-0.5], [0.25]]), 4.0
 grid, width = np.linspace(-6, 6, 601, retstep=True)
-try:
-    logs = np.array([log_density(np.array([x]), line, beta) for x in grid])
-    gaps = np.array([energy(np.array([x]), line, beta) for x in grid]) + logs / beta
-    print(f"the density sums to {np.exp(logs).sum() * width:.9f} over the grid")
-    print(f"energy + log density / beta lies between {gaps.min():.9f} and {gaps.max():.9f}")
-except NotImplementedError:
-    print("Write energy and log_density first.")
+logs = np.array([log_density(np.array([x]), line, beta) for x in grid])
+gaps = np.array([energy(np.array([x]), line, beta) for x in grid]) + logs / beta
+print(f"the density sums to {np.exp(logs).sum() * width:.9f} over the grid")
+print(f"energy + log density / beta lies between {gaps.min():.9f} and {gaps.max():.9f}")
 
 # %% [markdown] name="see_it"
 # ## See it
 #
 # Four pictures, drawn by *your* functions. Before you move a control, write down what you expect.
-# Stars are valleys, found with your `posterior`. The count on the right is drawn only as far as β
-# has come.
+# Stars are valleys, found with your `posterior`. In *How many valleys, up to β* the count is drawn
+# only as far as β has come.
 #
 # ### Two centres, at $c - r$ and $c + r$ *(8 minutes)*
 #
@@ -452,8 +443,9 @@ explore.two_centres(energy, log_mixture_weights, posterior)
 # %% [markdown] name="see_triangle"
 # ### Three centres *(6 minutes)*
 #
-# An equilateral triangle. The middle panel is a cut through the landscape, from the mean of the
-# centres to $y_1$. Its heights are a thousand times those of the energy, measured from the mean.
+# An equilateral triangle. *Energy from the mean (0) to y₁ (1)* is a cut through the landscape, from
+# the mean of the centres to $y_1$. Its heights are a thousand times those of the energy, measured
+# from the mean.
 #
 # - **β**: go from 1.7 to 2.1. Write down the number of valleys as it changes. Which valley is the
 #   one too many, and which centre does it belong to? How high is the ridge around it?

@@ -705,7 +705,7 @@ for name, value, right in (
 #    For example with one centre, or when the query is at rest ($g = 0$); queries far out nearly
 #    reach it. In lesson 4, $\tfrac12\|g\|^2$ is one of the three parts of a drop.
 # 3. $M^\top$ with $M = W_Q W_K^\top$, which turned tokens into centres. What is left of it when M
-#    has no inverse is the subject of lesson 8.
+#    has no inverse is not part of this course.
 #
 # </details>
 #
@@ -880,7 +880,7 @@ picture
 #
 # - One head, before its output matrix, the residual connection and the norm. What it adds to the
 #   token is not the landing.
-# - An invertible M. Real heads have $d_k$ much smaller than $D$: lesson 8 reads them out.
+# - An invertible M. Real heads have $d_k$ much smaller than $D$, and their M has no inverse.
 # - One hop. Where repeated hops settle, and how far that is from one hop, is lesson 7.
 # - The bowl $\tfrac12\|\xi\|^2$. With another bowl $\tfrac12\, \xi B \xi^\top$ the lowest point of
 #   the majoriser is $a\,Y B^{-1}$. It descends as well, but it is no gradient step of size 1 any

@@ -354,13 +354,10 @@ def differences(query, tokens, beta):
 
 # %% name="theorem_measured"
 rng = np.random.default_rng(0)
-try:
-    off = [differences(rng.normal(size=5), rng.normal(size=(4, 5)), 2.0) for _ in range(300)]
-    words = ("rise minus 1", "place of the apex minus aY", "normal dot tangents")
-    for name, difference in zip(words, np.max(off, axis=0), strict=True):
-        print(f"{name + ':':28} {difference:.0e}")
-except NotImplementedError:
-    print("Write unit_normal, hop_length and hop_apex first.")
+off = [differences(rng.normal(size=5), rng.normal(size=(4, 5)), 2.0) for _ in range(300)]
+words = ("rise minus 1", "place of the apex minus aY", "normal dot tangents")
+for name, difference in zip(words, np.max(off, axis=0), strict=True):
+    print(f"{name + ':':28} {difference:.0e}")
 
 # %% [markdown] name="practice_drop"
 # ### 4. `vertical_drop`: how far down *(3 minutes)*

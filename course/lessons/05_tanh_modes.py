@@ -578,11 +578,11 @@ print(f"mask and hop agree at {sum(agree)} of {len(agree)} corners; {left_out} l
 # %% [markdown] name="see_it"
 # ## See it
 #
-# Two pictures, drawn by *your* functions. Left, for comparison, the softmax kernel on the same
-# tokens; triangles are its valleys. Middle, the tanh kernel: tokens are arrows, corners are
-# **filled where stable and hollow where not**, and stars are the valleys at the present β. Right,
-# how many valleys there are at every β, with a mark at $1/\lambda_{\max}$. Before you move a
-# control, write down what you expect.
+# Two pictures, drawn by *your* functions. *Softmax kernel* shows, for comparison, the same tokens
+# under softmax; hollow triangles are its valleys. In *Tanh kernel* tokens are arrows, corners are
+# circles, **filled where stable and hollow where not**, and green stars are the valleys at the
+# present β. *How many valleys (tanh)* counts them at every β, with a mark at $1/\lambda_{\max}$.
+# Before you move a control, write down what you expect.
 #
 # ### Two tokens *(8 minutes)*
 #
@@ -604,8 +604,8 @@ explore.parallelogram(tanh_energy, tanh_step, mode_centers, stable_modes)
 #   Which new token adds filled corners, and which one costs some?
 # - **β**: with 6 tokens, a filled corner has no star as yet. At which β does the last one get its
 #   valley? And where is the first step, seen from the mark?
-# - **tokens**: back to 3 tokens. Move $y_1$, by mouse or arrow keys, to about (2, −2) in the left
-#   picture. How many corners stay filled, and why?
+# - **tokens**: back to 3 tokens. Move $y_1$, by mouse or arrow keys, to about (2, −2) in *Softmax
+#   kernel*. How many corners stay filled, and why?
 #
 # <details><summary>Why?</summary>
 # Two. Every score contains the long token. Where it outweighs all the others together, its sign
@@ -689,9 +689,9 @@ else:
 # <details><summary>The answers</summary>
 #
 # 1. Each cosh has a factor $\tfrac12$; n of them, under a logarithm and over β. It moves no valley.
-#    Constants of this kind return in lesson 10, in the energy of a memory.
+#    Constants of this kind stand in the energies of memories, too.
 # 2. For β without bound: when every token's score with it has the sign that the token has in it.
-#    The same condition, with other weights, makes a memory stable in lesson 10.
+#    The same condition, with other weights, says which patterns a memory can keep.
 # 3. $E(0) = 0$. Above $1/\lambda_{\max}$. Lesson 6 makes this kernel linear; there the same mark
 #    divides a bowl from landscapes without a floor.
 #

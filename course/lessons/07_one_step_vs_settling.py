@@ -741,10 +741,10 @@ print(f"your verdict: {verdict or 'not written yet'}", "✓" if verdict == measu
 # %% [markdown] name="retrieve_answers_shown"
 # <details><summary>The answers</summary>
 #
-# 1. When the landing is a fixed point: when the hop from the landing leads to the landing itself. Lesson 10
-#    stores patterns so that they are fixed points.
+# 1. When the landing is a fixed point: when the hop from the landing leads to the landing itself. A
+#    memory stores its patterns so that they are fixed points.
 # 2. $\rho/(1-\rho)$ times δ, with the rate $\rho$, the largest eigenvalue of $\beta\,\mathrm{Cov}_a(y)$. Near
-#    $\rho = 1$ this factor is huge. Lesson 9 looks for the β where that happens.
+#    $\rho = 1$ this factor is huge; $\rho = 1$ is where a valley splits.
 # 3. Because the energy is flat at the bottom: it changes with the square of the error. And because a falling
 #    energy does not even mean that a walk comes to rest (lesson 6).
 #
@@ -965,7 +965,7 @@ explore.three_kernels(potential, weights, relaxation_gap)
 # - Random patterns, and few of them. In a trained model patterns are longer, more, and related; β times their
 #   length squared is what sets the scale.
 # - A whole model makes one hop a layer, each time in another landscape, with a residual in between. That is
-#   not settling either. Lesson 11 follows it.
+#   not settling either.
 # - The bound of step 3 holds near the valley. Far from it a hop may be short for another reason, as you saw
 #   beside the tie.
 #
