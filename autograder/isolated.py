@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 import time
@@ -17,6 +18,7 @@ from nbformat import NotebookNode
 from autograder.examiner import judge_exam
 from autograder.exercise import Exercise
 from autograder.exercises import load
+from autograder.printable import printable
 from autograder.sandbox import Candidate, Ended, Limits, Sandbox
 from autograder.submission import label, read_submission, rebuild
 from hopping import predict
@@ -101,9 +103,10 @@ def grade_submission(data: bytes, source: NotebookNode, sandbox: Sandbox) -> Gra
 class _CellEnded(Exception):
     """A cell ended the process."""
 
-    def __init__(self, index: int, how: str) -> None:
+    def __init__(self, index: int, how: str, in_company: bool) -> None:
         super().__init__(how)
         self.index, self.how = index, how
+        self.in_company = in_company  # of what an earlier cell left running
 
 
 class _Grading:
@@ -126,7 +129,10 @@ class _Grading:
             if cell.metadata.get("nbgrader", {}).get("solution")
         }
         self.ended: dict[int, str] = {}
-        self.deadline = time.monotonic() + self.limits.notebook_seconds
+        self.deadline = 0.0
+        # How long a cell that leaves something running is watched; at first none is.
+        self.watch_seconds = 0.0
+        self.copies = True  # whether the process can be copied for the exams
 
     def _sort(self, index: int, cell: NotebookNode) -> None:
         marks = cell.metadata.get("nbgrader", {})
@@ -148,10 +154,20 @@ class _Grading:
         """Run the cells, then examine, and run again without a cell that ended the process."""
         while True:
             with self.sandbox.candidate() as candidate:
+                started = time.monotonic()  # the sandbox's own start is not the notebook's
+                self.deadline = self.deadline or started + self.limits.notebook_seconds
                 run = _Run(self, candidate)
                 try:
                     run.cells()
                 except _CellEnded as end:
+                    if end.in_company and not self.watch_seconds:
+                        self.watch_seconds = time.monotonic() - started + 0.5
+                        run.hang_up()
+                        continue
+                    if end.index in self.exams and self.copies:  # it runs nothing of its own
+                        self.copies = False
+                        run.hang_up()
+                        continue
                     self._leave_out(end)
                     if len(self.ended) <= self.limits.reruns and not self._time_is_up():
                         run.hang_up()
@@ -160,20 +176,27 @@ class _Grading:
                         "Too many cells ended the Python process; the cells after "
                         f"{self._name(end.index)} were not run."
                     )
-                candidate.end()
                 self.notices += run.notices
                 run.put_down()
-                outcomes = {
-                    index: self._examine(exercise, run.kept.get(index))
-                    for index, exercise in self.exams.items()
-                }
+                waiting, outcomes = dict(run.kept), {}
+                for index, exercise in self.exams.items():
+                    # What the cells or the exam before left running is no part of this one.
+                    candidate.end_all_but(waiting.values())
+                    outcomes[index] = self._examine(exercise, waiting.pop(index, None))
             break
         disturbed = False
         for index, exercise in self.exams.items():
             raised = {outcome.raised for outcome in outcomes[index]}
             # An exercise before it may have stopped or slowed it: their processes are neighbours.
-            if "ProcessEnded" in raised or (disturbed and "TimeIsUp" in raised):
-                outcomes[index] = self._examine_alone(index, exercise)
+            # Or it waits for a thread that its copy did not get, or there could be no copy.
+            copy = run.kept.get(index)
+            doubtful = disturbed or (copy is not None and copy.without_threads)
+            if (
+                "ProcessEnded" in raised
+                or ("TimeIsUp" in raised and doubtful)
+                or (copy is None and index in run.counts)
+            ):
+                outcomes[index] = self._examine_alone(index, exercise) or outcomes[index]
             disturbed = disturbed or bool(raised & {"ProcessEnded", "TimeIsUp"})
             self._give(index, exercise, outcomes[index])
         for index, judged in self.judged.items():
@@ -235,14 +258,12 @@ class _Grading:
             kept.hang_up()
 
     def _examine_alone(self, index: int, exercise: Exercise) -> list[Outcome]:
-        """Examine once more in a fork of its own: another exercise may have ended the process."""
+        """Examine once more where no other exercise is, and no copy; nothing if that fails."""
         with self.sandbox.candidate() as candidate:
             run = _Run(self, candidate, until=index)
-            try:
+            with contextlib.suppress(_CellEnded):
                 run.cells()
-            except _CellEnded:
-                return self._examine(exercise, None)
-            return self._examine(exercise, run.kept.get(index))
+            return self._examine(exercise, candidate) if index in run.counts else []
 
     def _give(self, index: int, exercise: Exercise, outcomes: list[Outcome]) -> None:
         """Record a verdict and show it in the exam's cell."""
@@ -298,6 +319,8 @@ class _Run:
         self.counts: dict[int, int] = {}
         self.displays: dict[str, list[NotebookNode]] = {}
         self.room = grading.limits.notebook_output
+        self.tasks = candidate.tasks()
+        self.in_company = False
 
     def cells(self) -> None:
         """Run the cells in order; copies are kept where exams stand.
@@ -326,7 +349,7 @@ class _Run:
             try:
                 self._cell(index, cell, min(grading.limits.cell_seconds, left))
             except Ended as end:
-                raise _CellEnded(index, str(end)) from None
+                raise _CellEnded(index, str(end), self.in_company) from None
             if index == self.until:
                 return
 
@@ -345,7 +368,8 @@ class _Run:
 
     def _cell(self, index: int, cell: NotebookNode, seconds: float) -> None:
         if index in self.grading.exams:
-            self.kept[index] = self.candidate.keep()
+            if self.until is None and self.grading.copies:
+                self.kept[index] = self.candidate.keep()
         elif index in self.grading.judged:
             names = self.grading.judged[index].names
             self.values[index] = self.candidate.values(names)
@@ -365,6 +389,30 @@ class _Run:
                     f"The cell {name} could not be run or shown as usual: what it shows is too "
                     "large, or something that every cell needs had been changed."
                 )
+            for output in outputs if cell.metadata.get("nbgrader", {}).get("solution") else []:
+                if output.get("ename") == "ModuleNotFoundError":
+                    why = printable(output.evalue[:100])
+                    self.notices.append(
+                        f"The answer {name} stopped at a package that is missing here ({why})."
+                    )
+            self._look_behind(index)
+
+    def _look_behind(self, index: int) -> None:
+        """See whether a cell left something running, and watch it if that may be what ends cells.
+
+        A cell that runs when a thread or a process of an earlier one ends everything is not to
+        blame for it.
+        """
+        tasks = self.candidate.tasks() - len(self.kept)
+        if tasks > self.tasks:
+            self.in_company = True
+            if self.grading.watch_seconds:
+                self.candidate.end_all_but([self.candidate, *self.kept.values()])
+                try:
+                    self.candidate.outlast(self.grading.watch_seconds)
+                except Ended as end:
+                    raise _CellEnded(index, f"left something running that {end}", True) from None
+        self.tasks = tasks
 
     def _outputs(self, answer: dict[str, Any], count: int) -> tuple[list[NotebookNode], bool]:
         """Return outputs made anew from what the candidate tells, and whether all fitted."""

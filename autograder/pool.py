@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import tempfile
 from collections.abc import Hashable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -94,12 +95,14 @@ def _run(
 @contextmanager
 def process_pool(workers: int) -> Iterator[Executor]:
     """Give a pool of worker processes, ended at once when something is raised."""
-    methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    if "forkserver" in methods:
+    # A fork server's socket lies in the temporary folder; its path may have about 100 characters.
+    short = len(os.fsencode(tempfile.gettempdir())) < 70
+    forks = short and "forkserver" in multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if forks else "spawn")
+    if forks:
         context.set_forkserver_preload(["autograder.worker"])  # imported once, not by each
     pool = ProcessPoolExecutor(
-        workers, context, initializer=start_worker, initargs=(judging_version(),)
+        workers, context, initializer=start_worker, initargs=(judging_version(), workers > 1)
     )
     try:
         yield pool

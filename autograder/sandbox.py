@@ -26,6 +26,7 @@ from hopping.observe import Outcome, plain
 START_SECONDS = 120.0
 GRACE_SECONDS = 2.0  # between an interruption and the end
 LOOK_SECONDS = 0.2  # between two looks at the memory in use
+WATCHERS = 2  # processes of our own between the server and a candidate
 POINT_LIMIT = 100_000  # numbers in a point at which a candidate asks for a function's value
 SCRATCH = "/scratch"
 
@@ -106,11 +107,19 @@ class Sandbox:
         What one submission may use.
     hidden : iterable of Path
         Folders that student code must not see, should they lie inside Python's own.
+    processor : int, optional
+        The one processor that student code runs on.
     """
 
-    def __init__(self, limits: Limits | None = None, hidden: Iterable[Path] = ()) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        hidden: Iterable[Path] = (),
+        processor: int | None = None,
+    ) -> None:
         self.limits = limits or Limits()
         self._hidden = [Path(path).absolute() for path in hidden]
+        self._processor = processor
         self._home = tempfile.TemporaryDirectory(prefix="sandbox-")
         self._server: _Server | None = None
 
@@ -153,7 +162,9 @@ class Sandbox:
         if self._server is not None and not self._server.alive():
             self._stop()
         if self._server is None:
-            self._server = _Server(self.limits, self._hidden, Path(self._home.name))
+            self._server = _Server(
+                self.limits, self._hidden, Path(self._home.name), self._processor
+            )
         return self._server
 
     def _stop(self) -> None:
@@ -171,6 +182,8 @@ class Candidate:
     def __init__(self, channel: socket.socket, status: socket.socket | None, server: _Server):
         self._status = status
         self._original: Candidate | None = None
+        self._pid = 0
+        self.without_threads = False
         self._server = server
         self._deadline = 0.0
         self._next_look = time.monotonic() + LOOK_SECONDS
@@ -188,7 +201,7 @@ class Candidate:
             If it does not come.
         """
         try:
-            self._receive(START_SECONDS)
+            self._pid = self._receive(START_SECONDS)["ready"]
         except (Ended, TooLate) as error:
             raise SandboxError(f"a candidate did not start: {error}") from None
 
@@ -203,7 +216,7 @@ class Candidate:
         try:
             return self._ask({"do": "cell", "source": source}, seconds)
         except TooLate:
-            self._order(b"i")
+            self._order("interrupt")
         try:
             answer = self._receive(GRACE_SECONDS)
         except TooLate:
@@ -242,7 +255,9 @@ class Candidate:
                 self._deadline = time.monotonic() + 10.0
                 self._send({"do": "keep"})
                 self._guard(lambda: socket.send_fds(self._channel.sock, [b"."], [theirs.fileno()]))
-            if "kept" in self._receive(10.0) and "kept" in kept._receive(10.0):
+            if "kept" in self._receive(10.0) and "kept" in (told := kept._receive(10.0)):
+                kept._pid = told["kept"] if type(told["kept"]) is int else 0
+                kept.without_threads = told.get("without_threads") is True
                 return kept
         except (TooLate, Ended):
             kept.hang_up()
@@ -275,11 +290,39 @@ class Candidate:
             self._ended = str(error)
             return Outcome(raised="ProcessEnded", detail=self._ended)
 
-    def end(self) -> None:
-        """End the main process; kept copies stay."""
-        if not self._ended:
+    def end_all_but(self, kept: Iterable[Candidate]) -> None:
+        """End every process of the candidate but these copies, and let those go on that stopped.
+
+        Where student code is not shut off, only the main process is ended.
+        """
+        kept = list(kept)
+        if self not in kept and not self._ended:
             self._ended = "was ended"
-            self._order(b"k")
+            self._order("kill")
+        self._order(f"only {' '.join(str(each._pid) for each in kept)}")
+        # Those that are ended count as running until the system is done with them. The one that
+        # nothing is asked of any more takes nothing from the next.
+        deadline = time.monotonic() + GRACE_SECONDS
+        while self.tasks() > WATCHERS + len(kept) + 1 and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def outlast(self, seconds: float) -> None:
+        """Wait, while nothing is asked of the candidate.
+
+        Raises
+        ------
+        Ended
+            If something that runs in the background ended or stopped the process.
+        """
+        try:
+            self._read_status(seconds)
+            self._ask({"do": "values", "names": []}, GRACE_SECONDS)
+        except TooLate:
+            raise self._kill("stopped the Python process") from None
+
+    def tasks(self) -> int:
+        """Return how many processes and threads there are; 0 where the system does not tell."""
+        return self._server.tasks()
 
     def hang_up(self) -> None:
         """Close the connections; with the status, everything in the candidate's namespace ends."""
@@ -363,21 +406,23 @@ class Candidate:
         self._ended = _how_it_ended(report["exit"])
         raise Ended(self._ended)
 
-    def _order(self, order: bytes) -> None:
+    def _order(self, order: str) -> None:
         with contextlib.suppress(OSError):
             if self._status is not None:
-                self._status.send(order)
+                self._status.send(f"{order}\n".encode())
 
     def _kill(self, how: str) -> Ended:
         self._ended = how
-        self._order(b"k")
+        self._order("kill")
         return Ended(how)
 
 
 class _Server:
     """The warm process, and how it is shut off."""
 
-    def __init__(self, limits: Limits, hidden: list[Path], home: Path) -> None:
+    def __init__(
+        self, limits: Limits, hidden: list[Path], home: Path, processor: int | None
+    ) -> None:
         self.limits = limits
         self.home = home
         self.confined = why_not_confined() is None
@@ -387,7 +432,7 @@ class _Server:
         ours, theirs = socket.socketpair()
         self.log = (home / "server.log").open("w+b")
         command = self._command(hidden)
-        with theirs:
+        with theirs, _on(processor):
             self._process = subprocess.Popen(
                 command,
                 stdin=theirs,
@@ -481,14 +526,23 @@ class _Server:
             return most
         return max(0, sum(parts) - self._warm)
 
-    def _all_pids(self) -> list[int]:
-        found, rest = [], [self._process.pid]
+    def tasks(self) -> int:
+        """Return how many processes and threads the forks have; 0 where not known."""
+        return sum(tasks for pid, tasks in self._all_pids().items() if pid not in self._base)
+
+    def _all_pids(self) -> dict[int, int]:
+        """Return the server's and its descendants' numbers, and how many threads each has."""
+        found, rest = {}, [self._process.pid]
         while rest:
             pid = rest.pop()
-            found.append(pid)
-            with contextlib.suppress(OSError, ValueError):
-                for children in Path(f"/proc/{pid}/task").glob("*/children"):
-                    rest += map(int, children.read_text().split())
+            threads: list[str] = []
+            with contextlib.suppress(OSError):
+                threads = os.listdir(f"/proc/{pid}/task")
+            found[pid] = len(threads)
+            for thread in threads:
+                path = f"/proc/{pid}/task/{thread}/children"
+                with contextlib.suppress(OSError), open(path) as children:
+                    rest += map(int, children.read().split())
         return found
 
     def _wait(self, sock: socket.socket, writing: bool) -> None:
@@ -517,8 +571,9 @@ class _Server:
     def _command(self, hidden: list[Path]) -> list[str]:
         inside = self.home / "inside"
         if not inside.exists():
-            ours = Path(__file__).parent / "inside"
-            shutil.copytree(ours, inside, ignore=shutil.ignore_patterns("__pycache__"))
+            inside.mkdir()
+            for file in Path(__file__).parent.glob("inside/*.py"):
+                shutil.copy(file, inside)
         self.home.chmod(0o755)
         limits = self.limits
         # Where a server does not outlast a submission, its user is that of the submission.
@@ -547,6 +602,20 @@ class _Server:
         python = [sys.executable, "-I", "-B", "-c", start]
         python += [json.dumps(_search_path(folder)), json.dumps(settings)]
         return _bubblewrap(binds, inside) + python if self.confined else python
+
+
+@contextlib.contextmanager
+def _on(processor: int | None) -> Iterator[None]:
+    """Let what is started meanwhile run on one processor; student code cannot change it."""
+    if processor is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {processor})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _evaluate(functions: list[Callable[..., Any]], question: dict[str, Any]) -> dict[str, Any]:

@@ -163,7 +163,8 @@ def _sandbox(request: Request) -> Sandbox:
     what_for = (request.limits, request.hidden, request.judges)
     if getattr(_kept, "what_for", None) != what_for:
         _close_sandbox()
-        _kept.sandbox = Sandbox(request.limits, [Path(request.hidden)] if request.hidden else [])
+        hidden = [Path(request.hidden)] if request.hidden else []
+        _kept.sandbox = Sandbox(request.limits, hidden, _processor)
         _kept.what_for = what_for
     return _kept.sandbox
 
@@ -177,13 +178,22 @@ def _close_sandbox() -> None:
 
 # --- A process of a pool -------------------------------------------------------------------------
 
+_processor: int | None = None  # where the submissions of this process run, if not anywhere
 _in_pool_of = ""  # the judging version of the process that started this one
 
 
-def start_worker(judges: str) -> None:
-    """Prepare a process of a pool: it ends with its parent, and leaves nothing behind."""
-    global _in_pool_of
+def start_worker(judges: str, beside_others: bool) -> None:
+    """Prepare a process of a pool: it ends with its parent, and leaves nothing behind.
+
+    Where others work beside it, its submissions get one processor of their own: a submission that
+    starts as many processes as it may slows down itself.
+    """
+    global _in_pool_of, _processor
     _in_pool_of = judges
+    if beside_others and hasattr(os, "sched_getaffinity"):
+        ours = sorted(os.sched_getaffinity(0))
+        number = int(multiprocessing.current_process().name.rpartition("-")[2])
+        _processor = ours[(number + os.getppid()) % len(ours)]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, lambda *_: _end())
     util.Finalize(None, _close_sandbox, exitpriority=100)

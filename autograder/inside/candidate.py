@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import os
 import random
 import resource
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -50,7 +52,7 @@ class Candidate:
     def serve(self) -> None:
         """Answer requests until the examiner hangs up."""
         self._prepare()
-        self.channel.send({"ready": True})
+        self.channel.send({"ready": self.pid})
         while True:
             try:
                 request = self.channel.receive(lambda number: StandIn(self.channel, number))
@@ -96,8 +98,16 @@ class Candidate:
             pass
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            self._stop_clocks()
         self.descriptors.collect(record, self.output)
         return {"outputs": record.finish(), "updates": record.updates, "cut": record.cut}
+
+    def _stop_clocks(self) -> None:
+        """Stop what a cell set to go off later: it would end a cell that did nothing."""
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0)
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most))
 
     def do_values(self, names: list[str]) -> dict[str, Any]:
         """Return variables as plain data, where a cell stands that is judged from outside."""
@@ -115,7 +125,15 @@ class Candidate:
         self.shell.execution_count += 1
         _, descriptors, _, _ = socket.recv_fds(self.channel.sock, 1, 1)
         sock = socket.socket(fileno=descriptors[0])
-        if os.fork():
+        threads = threading.active_count()
+        try:
+            copy = os.fork()
+        except BlockingIOError:  # as many as are allowed: those that have ended still count
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            copy = os.fork()
+        if copy:
             sock.close()
             return {"kept": True}
         self.pid = os.getpid()
@@ -123,7 +141,7 @@ class Candidate:
         self.channel = Channel(sock)
         most = resource.getrlimit(resource.RLIMIT_CPU)[1]
         resource.setrlimit(resource.RLIMIT_CPU, (min(self.exam_seconds, most), most))
-        return {"kept": True}
+        return {"kept": self.pid, "without_threads": threads > 1}
 
     def do_call(self, name: str, inputs: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Call a function once and return what happened."""

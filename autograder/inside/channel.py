@@ -55,15 +55,15 @@ class Channel:
         self._wait = wait
         sock.setblocking(wait is None)
 
-    def send(self, message: Any, functions: list[Callable[..., Any]] | None = None) -> None:
+    def send(self, content: Any, functions: list[Callable[..., Any]] | None = None) -> None:
         """Send plain data.
 
         Parameters
         ----------
-        message : plain data
+        content : plain data
             None, numbers, strings, arrays, and tuples, lists and dictionaries of these.
         functions : list, optional
-            Callables in the message are appended to it, and the other side gets stand-ins.
+            Callables in the content are appended to it, and the other side gets stand-ins.
 
         Raises
         ------
@@ -74,9 +74,9 @@ class Channel:
         ChannelError
             If the other side is gone.
         """
-        blobs: list[bytes] = []
-        text = json.dumps(_encode(message, blobs, functions)).encode()
-        arrays = b"".join(blobs)
+        message = _Message(functions)
+        text = json.dumps(message.encode(content)).encode()
+        arrays = b"".join(message.blobs)
         if len(text) > TEXT_LIMIT or len(arrays) > ARRAY_LIMIT:
             raise TooLarge(f"a message of {len(text) + len(arrays)} bytes")
         self._write(HEAD.pack(len(text), len(arrays)) + text + arrays)
@@ -154,43 +154,58 @@ class _Cut:
         return piece
 
 
-def _encode(value: Any, blobs: list[bytes], functions: list[Callable[..., Any]] | None) -> Any:
-    kind = type(value)
-    if value is None or kind in (bool, int, float, str):
-        return value
-    if kind is list:
-        return [_encode(part, blobs, functions) for part in value]
-    if kind is tuple:
-        return {"tuple": [_encode(part, blobs, functions) for part in value]}
-    if kind is dict:
-        pairs = [[k, _encode(v, blobs, functions)] for k, v in value.items() if type(k) is str]
-        if len(pairs) != len(value):
-            raise TypeError("a key that is not a string is not plain data")
-        return {"dict": pairs}
-    if kind is complex:
-        return {"complex": [value.real, value.imag]}
-    if kind is np.ndarray:
-        return _encode_array(value, blobs)
-    if isinstance(value, np.generic):
-        return {"scalar": _encode_array(np.asarray(value), blobs)}
-    if functions is not None and callable(value):
-        functions.append(value)
-        return {"function": len(functions) - 1}
-    raise TypeError(f"{kind.__name__} is not plain data")
+class _Message:
+    """What is to be sent, within the bounds that the other side holds it to."""
 
+    def __init__(self, functions: list[Callable[..., Any]] | None) -> None:
+        self.functions, self.blobs, self.parts = functions, [], 0
 
-def _encode_array(array: np.ndarray, blobs: list[bytes]) -> dict[str, Any]:
-    shape = list(array.shape)
-    if array.dtype.kind == "U":
-        return {"strings": [str(item) for item in array.ravel().tolist()], "shape": shape}
-    name = {"g": "float64", "G": "complex128"}.get(array.dtype.char, array.dtype.name)
-    if name not in NUMBERS:
-        raise TypeError(f"an array of {array.dtype} is not plain data")
-    if array.nbytes > ARRAY_LIMIT:
-        raise TooLarge(f"an array of {array.nbytes} bytes")
-    by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
-    blobs.append(array.astype(name, copy=False).tobytes("F" if by_columns else "C"))
-    return {"array": name, "shape": shape, "order": "F" if by_columns else "C"}
+    def count(self, parts: int) -> None:
+        self.parts += parts
+        if self.parts > PART_LIMIT:
+            raise TooLarge(f"a message of more than {PART_LIMIT} values")
+
+    def encode(self, value: Any, depth: int = 0) -> Any:
+        kind = type(value)
+        self.count(1)
+        if depth > DEPTH_LIMIT:
+            raise TooLarge(f"a message of more than {DEPTH_LIMIT} levels")
+        if value is None or kind in (bool, int, float, str):
+            return value
+        if kind is list:
+            return [self.encode(part, depth + 1) for part in value]
+        if kind is tuple:
+            return {"tuple": [self.encode(part, depth + 1) for part in value]}
+        if kind is dict:
+            self.count(len(value))
+            pairs = [[k, self.encode(v, depth + 1)] for k, v in value.items() if type(k) is str]
+            if len(pairs) != len(value):
+                raise TypeError("a key that is not a string is not plain data")
+            return {"dict": pairs}
+        if kind is complex:
+            return {"complex": [value.real, value.imag]}
+        if kind is np.ndarray:
+            return self.encode_array(value)
+        if isinstance(value, np.generic):
+            return {"scalar": self.encode_array(np.asarray(value))}
+        if self.functions is not None and callable(value):
+            self.functions.append(value)
+            return {"function": len(self.functions) - 1}
+        raise TypeError(f"{kind.__name__} is not plain data")
+
+    def encode_array(self, array: np.ndarray) -> dict[str, Any]:
+        shape = list(array.shape)
+        if array.dtype.kind == "U":
+            self.count(array.size)
+            return {"strings": [str(item) for item in array.ravel().tolist()], "shape": shape}
+        name = {"g": "float64", "G": "complex128"}.get(array.dtype.char, array.dtype.name)
+        if name not in NUMBERS:
+            raise TypeError(f"an array of {array.dtype} is not plain data")
+        if array.nbytes > ARRAY_LIMIT:
+            raise TooLarge(f"an array of {array.nbytes} bytes")
+        by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+        self.blobs.append(array.astype(name, copy=False).tobytes("F" if by_columns else "C"))
+        return {"array": name, "shape": shape, "order": "F" if by_columns else "C"}
 
 
 def _decode(data: Any, arrays: _Cut, stand_in: Callable[[int], Any] | None, depth: int = 0) -> Any:

@@ -19,7 +19,7 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP = 1, 4, 22
 PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 24, 36, 38
 SECCOMP_MODE_FILTER = 2
 
-# System calls that reach out of the process, or use memory that no limit counts:
+# System calls that reach out of the process, use memory that no limit counts, or take processors:
 # (number on x86_64, number on aarch64).
 REFUSED = {
     "ptrace": (101, 117),
@@ -56,6 +56,7 @@ REFUSED = {
     "msgget": (68, 186),
     "semget": (64, 190),
     "mq_open": (240, 180),
+    "sched_setaffinity": (203, 122),
     "kexec_load": (246, 104),
     "init_module": (175, 105),
     "finit_module": (313, 273),
@@ -66,7 +67,7 @@ REFUSED = {
     "acct": (163, 89),
     "quotactl": (179, 60),
 }
-CLONE, CLONE3, SOCKET = (56, 220), (435, 435), (41, 198)
+CLONE, CLONE3, SOCKET, PRLIMIT = (56, 220), (435, 435), (41, 198), (302, 261)
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 ANY_NEW_NAMESPACE = 0x7E020000
 X32 = 0x40000000
@@ -189,6 +190,14 @@ def _filter(column: int, architecture: int) -> bytes:
         CLONE[column],
         step(load, argument),
         step(jump_any, ANY_NEW_NAMESPACE, 0, 1),
+        step(answer, refuse | EPERM),
+        step(answer, allow),
+    )
+    # Of limits a process may set its own, not those of a copy that is still to be examined.
+    steps += when_equal(
+        PRLIMIT[column],
+        step(load, argument),
+        step(jump_equal, 0, 1, 0),
         step(answer, refuse | EPERM),
         step(answer, allow),
     )

@@ -202,11 +202,14 @@ def _watch(status: socket.socket, child: int, private: bool) -> None:
                     report = {"exit": os.waitstatus_to_exitcode(code)}
                     status.send(json.dumps(report).encode())
         if status in readable:
-            order = status.recv(1)
-            if not order:
+            orders = status.recv(4096)
+            if not orders:
                 break
-            if alive:
-                os.kill(child, signal.SIGINT if order == b"i" else signal.SIGKILL)
+            for order, *pids in map(bytes.split, orders.splitlines()):
+                if order == b"only" and private:
+                    _end_all_but({int(pid) for pid in pids})
+                elif alive and order != b"only":
+                    os.kill(child, signal.SIGINT if order == b"interrupt" else signal.SIGKILL)
     if not private:
         _end_descendants(child)
     os._exit(0)
@@ -221,6 +224,25 @@ def _reap() -> list[tuple[int, int]]:
                 break
             ended.append((pid, code))
     return ended
+
+
+def _end_all_but(kept: set[int]) -> None:
+    """Kill what runs in this namespace, and let those that are kept go on if they were stopped."""
+    for _ in range(3):  # something may have been started meanwhile
+        try:
+            newest = os.fork()  # numbers are given in order
+            if newest == 0:
+                os._exit(0)
+            os.waitpid(newest, 0)
+        except BlockingIOError:  # as many as are allowed
+            newest = 1 << 12
+        for pid in range(2, newest):
+            # Unlike kill, this refuses the number of a thread, which may be that of one kept.
+            with contextlib.suppress(OSError):
+                process = os.pidfd_open(pid)
+                number = signal.SIGCONT if pid in kept else signal.SIGKILL
+                signal.pidfd_send_signal(process, number)
+                os.close(process)
 
 
 def _end_descendants(child: int) -> None:
