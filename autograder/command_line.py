@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.course import Course, CourseError
+from autograder.printable import printable
 
 # What a command needs is imported when it runs, so that --help is there at once.
 
@@ -92,6 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):  # a name in a strange encoding must not stop a table
             stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
+    if sys.getfilesystemencoding() != "utf-8":  # a student's folder could not be named
+        return _fail(
+            f"this terminal's language takes files' names for {sys.getfilesystemencoding()}. "
+            "Set PYTHONUTF8=1 and run the command again."
+        )
     try:
         return options.run(options)
     except CourseError as error:
@@ -106,8 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str) -> int:
-    for line in message.splitlines():
-        print(f"autograder: {line}", file=sys.stderr)
+    for line in message.split("\n"):
+        print(f"autograder: {printable(line)}", file=sys.stderr)
     return USAGE
 
 

@@ -345,6 +345,8 @@ class _Run:
             final = False
             details = "".join(traceback.format_exception(answer))
             reason = f"{type(answer).__name__}: {answer}. See class/grade.log."
+            if isinstance(answer, OSError):
+                reason = explain_os_error(answer)
             if isinstance(answer, BrokenExecutor):
                 reason = (
                     "the process that graded it ended, perhaps for want of memory. Grade again, "
@@ -451,7 +453,8 @@ class _Log:
     def start(self, total: int, to_run: int, workers: int, warning: str | None) -> None:
         """Write what is going to be done, and with what."""
         now = time.strftime("%Y-%m-%d %H:%M:%S")
-        self._write(f"\n=== {now} autograder grade: {to_run} of {total} submissions to be run")
+        self._write("")
+        self._write(f"=== {now} autograder grade: {to_run} of {total} submissions to be run")
         if to_run:
             packages = ", ".join(f"{name} {version(name)}" for name in ("autograder", *PACKAGES))
             self._write(f"    {workers} workers; Python {platform.python_version()}, {packages}")
@@ -468,7 +471,7 @@ class _Log:
             self._write(f"      {line}")
 
     def _write(self, line: str) -> None:
-        print(line, file=self.file, flush=True)
+        print(printable(line.replace("\n", " ")), file=self.file, flush=True)
 
 
 @contextlib.contextmanager

@@ -26,6 +26,8 @@ COLUMNS = (
     "reason",
 )
 
+TEXTS = ("student", "lesson", "notices", "reason")
+
 
 def number(value: float) -> str:
     """Return points as a person writes them: 3, 1.8, 0.75."""
@@ -77,7 +79,13 @@ def _row(result: Result) -> dict[str, str]:
             ),
         }
     notices = (*result.notices, *result.remarks)
-    return row | {"notices": "; ".join(notices), "reason": result.reason}
+    row |= {"notices": "; ".join(notices), "reason": result.reason}
+    return {name: _text(value) if name in TEXTS else value for name, value in row.items()}
+
+
+def _text(value: str) -> str:
+    """Return a text that no spreadsheet takes for a formula and runs."""
+    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 # --- JSON --------------------------------------------------------------------------------------
@@ -127,7 +135,7 @@ def table(results: Sequence[Result]) -> str:
     by_student: dict[str, dict[str, Result]] = {}
     for result in results:
         by_student.setdefault(result.student, {})[result.lesson] = result
-    rows = [["student", *lessons, "total", "outcome"]]
+    rows = [["student", *map(printable, lessons), "total", "outcome"]]
     for student, mine in by_student.items():
         shown = [points_text(mine[name]) if name in mine else "" for name in lessons]
         rows.append([printable(student), *shown, _total(mine.values()), _outcome(mine.values())])
@@ -179,6 +187,10 @@ def _columns(rows: list[list[str]]) -> list[str]:
     ]
 
 
+def _line(text: str) -> str:
+    return printable(text.replace("\n", " "))
+
+
 def _list(title: str, items: list[tuple[Result, str]]) -> list[str]:
     if not items:
         return []
@@ -186,5 +198,8 @@ def _list(title: str, items: list[tuple[Result, str]]) -> list[str]:
     return [
         "",
         title,
-        *(f"  {printable(f'{r.student}  {r.lesson}').ljust(width)}  {text}" for r, text in items),
+        *(
+            f"  {printable(f'{r.student}  {r.lesson}').ljust(width)}  {_line(text)}"
+            for r, text in items
+        ),
     ]
