@@ -353,6 +353,7 @@ def _own_notebook(
             connection.execute(
                 update(SUBMITTED).where(SUBMITTED.c.id == submitted).values(timestamp=timestamp)
             )
+        _add_rows(connection, own, cells)
         return own
     if connection.scalar(select(STUDENT.c.id).where(STUDENT.c.id == student)) is None:
         connection.execute(insert(STUDENT).values(id=student))
@@ -368,11 +369,21 @@ def _own_notebook(
     connection.execute(
         insert(OWN).values(id=own, assignment_id=submitted, notebook_id=cells.notebook)
     )
+    _add_rows(connection, own, cells)
+    return own
+
+
+def _add_rows(connection: Connection, own: str, cells: Cells) -> None:
+    """Make a row for each cell that has none yet; a damaged gradebook may have lost some."""
     for table, of in ((GRADE, cells.graded | cells.tasks), (COMMENT, cells.commented)):
-        rows = [{"id": new_uuid(), "notebook_id": own, "cell_id": cell} for cell in of.values()]
+        there = set(connection.scalars(select(table.c.cell_id).where(table.c.notebook_id == own)))
+        rows = [
+            {"id": new_uuid(), "notebook_id": own, "cell_id": cell}
+            for cell in of.values()
+            if cell not in there
+        ]
         if rows:
             connection.execute(insert(table), rows)
-    return own
 
 
 def _look_again(own: str, tasks: Iterable[str]) -> Update:

@@ -263,7 +263,8 @@ def _parse(text: str) -> dict[str, Any]:
                 "it is no notebook until someone chooses between them"
             )
     try:
-        content = json.loads(text.lstrip("\ufeff"))
+        # A file system that was cut off from power fills a file up with zeros.
+        content = json.loads(text.lstrip("\ufeff").rstrip("\0"), parse_int=_whole)
     except json.JSONDecodeError as error:
         rest = text[error.pos :].strip()
         if not rest or error.msg.startswith("Unterminated string"):
@@ -279,6 +280,11 @@ def _parse(text: str) -> dict[str, Any]:
     if type(content) is not dict:
         raise NotGradable("the file is not a notebook: it holds data of another kind")
     return content
+
+
+def _whole(digits: str) -> int | float:
+    """Return a whole number of a notebook's file; none that Python refuses to read matters."""
+    return int(digits) if len(digits) < 1000 else float(digits)
 
 
 def _cells(content: dict[str, Any], notices: list[str]) -> list[_Cell]:
@@ -297,19 +303,27 @@ def _cells(content: dict[str, Any], notices: list[str]) -> list[_Cell]:
         ]
         notices.append("The notebook was in an older format and has been converted.")
     elif version != 4:
-        notices.append(f"The notebook says it is of format {str(version)[:20]}; it was read as 4.")
+        said = printable(str(version)[:20])
+        notices.append(f"The notebook says it is of format {said}; it was read as 4.")
     cells = [_cell(cell) for cell in raw[:CELL_LIMIT] if type(cell) is dict]
     if len(raw) > CELL_LIMIT:
         notices.append(f"Only the first {CELL_LIMIT} of {len(raw)} cells were read.")
     elif len(cells) < len(raw):
         notices.append("Something that was no cell stood among the cells and was left out.")
     for cell in cells:
-        if cell.kind == "code" and len(cell.source) > CODE_LIMIT:
-            cell.source = ""
-            notices.append(f"A cell with more than {CODE_LIMIT >> 20} MB of code was left out.")
+        if cell.kind == "code":
+            cell.source = _limited(cell.source, notices)
     if not any(cell.source.strip() for cell in cells):
         raise NotGradable("the notebook is empty: all its cells are")
     return cells
+
+
+def _limited(code: str, notices: list[str]) -> str:
+    """Return code that is short enough to be run, or nothing."""
+    if len(code) <= CODE_LIMIT:
+        return code
+    notices.append(f"A cell with more than {CODE_LIMIT >> 20} MB of code was left out.")
+    return ""
 
 
 def _cell(raw: dict[str, Any]) -> _Cell:
@@ -371,7 +385,8 @@ def _match(cells: list[_Cell], source: NotebookNode, notices: list[str]) -> Subm
     for index, cell in chosen.items():
         _compare(cell, slots[index], notices)
         if _is_answer(slots[index]):
-            answers[index] = cell.source
+            code = slots[index].cell_type == "code"  # whatever the student's cell says it is
+            answers[index] = _limited(cell.source, notices) if code else cell.source
             if cell.attachments and slots[index].cell_type == "markdown":
                 attachments[index] = cell.attachments
     order = [index for cell in cells for index, one in chosen.items() if one is cell]

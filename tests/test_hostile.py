@@ -3,10 +3,17 @@
 After each of them a good submission is graded on the same server and must come out as always.
 """
 
+import contextlib
 import copy
+import csv
+import io
 import json
 import os
 import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,10 +23,11 @@ import pytest
 import small_lesson as small
 from classroom import LESSON, NOTEBOOK, answered, hand_in, make_course
 
-from autograder import feedback
+from autograder import feedback, pool
 from autograder.grading import grade_class
 from autograder.isolated import grade_submission
 from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES
+from autograder.report import csv_text, table
 from autograder.sandbox import Ended, Limits, Sandbox, why_not_confined
 from autograder.submission import SIZE_LIMIT, NotGradable
 
@@ -1014,8 +1022,6 @@ cells(
     "no more files before an exam",
     "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))",
     after="practice_fd_grad",
-    lost=[FD],
-    notices=["The cell exam_fd_grad could not be examined"],
     perhaps="of one's own|check_fd_grad|fd_grad|show",
 )
 cells("the folder removed", "import os, shutil\nshutil.rmtree(os.getcwd(), ignore_errors=True)")
@@ -1264,8 +1270,6 @@ cells(
     "import sys\ndef hook(event, _):\n    if event == 'os.fork':\n        raise RuntimeError\n"
     "sys.addaudithook(hook)",
     after="practice_fd_grad",
-    lost=[FD],
-    notices=["The cell exam_fd_grad could not be examined"],
 )
 cells("a fork of which both go on", "import os\nos.fork()\nprint('here')", after="imports")
 cells(
@@ -1315,6 +1319,207 @@ def _():
 @case("a million short lines", perhaps=".")
 def _():
     return small.insert(small.solved(), "report", "a\n" * 1_000_000, kind="markdown")
+
+
+# --- A fourth round: what is left running, what cannot be copied, what is nearly a notebook -------
+
+SLOWLY = "import time\ntime.sleep(0.6)\n" + small.SOLUTIONS["attention_weights"]
+answers(
+    "a child that kills the process in a later cell",
+    lse="import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(0.4)\n"
+    f"    os.kill(-1, 9)\n    os._exit(0)\n{GOOD}",
+    attention_weights=SLOWLY,
+    perhaps="attention_weights|fd_grad|show",
+    isolated=True,
+)
+answers(
+    "a child that stops the process in a later cell",
+    lse="import os, time\nif os.fork() == 0:\n    time.sleep(0.4)\n"
+    f"    os.kill(os.getppid(), 19)\n    os._exit(0)\n{GOOD}",
+    attention_weights=SLOWLY,
+    isolated=True,
+)
+answers(
+    "a thread that ends the process in a later cell",
+    [LSE],
+    ["The cell lse left something running that ended the Python process .exit code 3."],
+    lse=f"import os, threading\nthreading.Timer(0.4, os._exit, [3]).start()\n{GOOD}",
+    attention_weights=SLOWLY,
+    isolated=True,
+)
+answers(
+    "clocks that go off in a later cell",
+    lse="import resource, signal, time\nsignal.setitimer(signal.ITIMER_PROF, 0.3)\n"
+    "signal.setitimer(signal.ITIMER_REAL, 0.3)\n"
+    "most = resource.getrlimit(resource.RLIMIT_CPU)[1]\n"
+    f"resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + 1, most))\n{GOOD}",
+    attention_weights="import time\nstart = time.process_time()\n"
+    "while time.process_time() - start < 0.5:\n    pass\n" + small.SOLUTIONS["attention_weights"],
+    perhaps="attention_weights",
+)
+NOT_IN_CHECK = "import traceback\nif not any('checking' in f.filename for f in {}):\n".format(
+    "traceback.extract_stack()"
+)
+answers(
+    "an exam that takes all processes",
+    lse="import os, time\n"
+    + in_lse(
+        NOT_IN_CHECK + "    try:\n        for _ in range(40):\n            if os.fork() == 0:\n"
+        "                time.sleep(60)\n                os._exit(0)\n"
+        "    except OSError:\n        pass"
+    ),
+    attention_weights="from concurrent.futures import ThreadPoolExecutor\n"
+    + small.SOLUTIONS["attention_weights"].replace(
+        "    u =",
+        "    with ThreadPoolExecutor(1) as pool:\n        pool.submit(int).result()\n    u =",
+    ),
+    perhaps=SLOW,
+    isolated=True,
+)
+answers(
+    "an exam that takes the others' memory and rank",
+    lse="import os, resource\n"
+    + in_lse(
+        NOT_IN_CHECK + "    for pid in range(2, 60):\n        if pid != os.getpid():\n"
+        "            try:\n                os.setpriority(os.PRIO_PROCESS, pid, 19)\n"
+        "                resource.prlimit(pid, resource.RLIMIT_AS, (1, 1))\n"
+        "            except OSError:\n                pass"
+    ),
+    isolated=True,
+)
+answers(
+    "no more processes",
+    lse=f"{GOOD}\nimport resource\nresource.setrlimit(resource.RLIMIT_NPROC, (0, 0))",
+    perhaps="show",
+)
+answers("a fork that leaves at once", lse=f"import os\n{GOOD}\nos.register_at_fork("
+    "after_in_child=lambda: os._exit(3))")  # fmt: skip
+cells(
+    "another processor",
+    "import os\ntry:\n    os.sched_setaffinity(0, {0})\nexcept PermissionError:\n    pass\n"
+    "else:\n    os._exit(9)",
+    isolated=True,
+)
+answers(
+    "threads that wait for a call",
+    lse="from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\n"
+    + GOOD.replace("def lse", "def slow")
+    + "\ndef lse(xi, Y, beta):\n    return pool.submit(slow, xi, Y, beta).result()",
+)
+answers(
+    "processes that wait for a call",
+    lse="import multiprocessing\n"
+    + GOOD.replace("def lse", "def slow")
+    + "\npool = multiprocessing.Pool(2)\n"
+    "def lse(xi, Y, beta):\n    return pool.apply(slow, (xi, Y, beta))",
+    perhaps=SLOW,
+)
+answers(
+    "an event loop in a thread",
+    lse="import asyncio, threading\nloop = asyncio.new_event_loop()\n"
+    "threading.Thread(target=loop.run_forever, daemon=True).start()\n"
+    + GOOD.replace("def lse", "async def slow")
+    + "\ndef lse(xi, Y, beta):\n"
+    "    return asyncio.run_coroutine_threadsafe(slow(xi, Y, beta), loop).result()",
+)
+answers(
+    "a package that is not there",
+    [LSE],
+    ["The answer lse stopped at a package that is missing here .No module named 'pandas_2'"],
+    lse=f"import pandas_2 as pd\n{GOOD}",
+)
+answers(
+    "an answer of very many parts",
+    [LSE],
+    perhaps=SLOW + "|show printed",
+    lse="def lse(xi, Y, beta):\n    return [0.0] * 400_000",
+)
+cells(
+    "a display of many levels and one of many parts",
+    "from IPython.display import JSON\ndata = {}\nfor _ in range(60):\n    data = {'a': data}\n"
+    "JSON(data)",
+    "JSON({'x': [0] * 320_000})",
+    notices=["could not be run or shown as usual|" + TOO_MUCH],
+)
+answers(
+    "poison of every kind for what comes next",
+    lse="import codecs, decimal, gc, matplotlib, signal, sys\n"
+    "np.seterrcall(lambda *a: 1 / 0)\nnp.seterr(all='call')\n"
+    "sys.setprofile(lambda *a: None)\nsys.excepthook = sys.unraisablehook = None\n"
+    "gc.callbacks.append(lambda *a: 1 / 0)\ndecimal.getcontext().prec = 1\n"
+    "class Finder:\n    def find_spec(self, *a):\n        raise ImportError\n"
+    "sys.meta_path.insert(0, Finder())\ncodecs.register_error('strict', lambda e: ('x', e.end))\n"
+    "matplotlib.rcParams['figure.dpi'] = 5000\n"
+    f"signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\n{GOOD}",
+    perhaps=SLOW,
+)
+answers(
+    "a memory that lies about zero",
+    lse=f"import ctypes\nctypes.c_double.from_address(id(0.0) + 16).value = 1.0\n{GOOD}",
+)
+answers(
+    "arrays that are larger than they are",
+    [WEIGHTS],
+    attention_weights="def attention_weights(xi, Y, beta):\n"
+    "    return np.broadcast_to(1.0, (10**10,)) if len(Y) > 2 else np.zeros((0, 10**18))",
+)
+
+
+@case("seventeen megabytes of code in a text cell", [LSE], ["more than 1 MB of code", "to text"])
+def _():
+    notebook = small.solved(lse=GOOD + "#" + "x" * (17 << 20))
+    small.find(notebook, "lse")["cell_type"] = "markdown"
+    return notebook
+
+
+@case("two halves that are a million smileys each", [LSE], ["more than 1 MB of code", "in two"])
+def _():
+    notebook = small.solved(lse=GOOD + "#" + "\U0001f600" * (1 << 19))
+    second = {
+        **small.copied(notebook, "lse"),
+        "source": "    #" + "\U0001f600" * (1 << 19) + "\n    0",
+    }
+    return small.insert(notebook, "lse", second)
+
+
+@case("zeros after the end")
+def _():
+    return small.as_bytes(small.solved()) + bytes(4096)
+
+
+@case("a format that moves the cursor", notices=[r"of format 4\?\[2J\?graded; it was read as 4"])
+def _():
+    return {**small.solved(), "nbformat": "4\x1b[2J\ngraded"}
+
+
+@case("numbers that no number holds", notices=["it says it is of format inf|of format inf"])
+def _():
+    text = small.as_bytes(small.solved()).replace(b'"nbformat": 4', b'"nbformat": ' + b"9" * 5000)
+    return text.replace(b'"nbformat_minor": 5', b'"nbformat_minor": 1e999')
+
+
+@case("every cell with one name", perhaps=".")
+def _():
+    notebook = small.solved()
+    for cell in notebook["cells"]:
+        cell["metadata"] = {"nbgrader": {"grade_id": "lse"}}
+    return notebook
+
+
+@case("keys that stand there twice")
+def _():
+    return b'{"cells": [], ' + small.as_bytes(small.solved()).lstrip()[1:]
+
+
+@case("attachments with strange names")
+def _():
+    notebook = small.solved(report="![a](attachment:../../x.png)")
+    small.find(notebook, "report")["attachments"] = {
+        "../../x.png": {"image/png": "AAAA"},
+        "\ud800": {"text/html\n<script>": "<script>alert(1)</script>"},
+        "a": {"x": 3},
+    }
+    return notebook
 
 
 # --- The tests ------------------------------------------------------------------------------------
@@ -1505,6 +1710,73 @@ def test_links_names_stamps_and_pages_cost_only_their_own(tmp_path, warm_worker,
     assert " in colours" in pages["colours"]
     assert "<pre>&lt;b class=0&gt;" in pages["bold"]
     assert "8 of 18 points" in pages["formula"]
+
+
+def test_names_are_no_formulas_and_move_no_cursor(course, warm_worker):
+    names = ("=1+2", "@sum", "an\x1b[2Ja", "b\n12:00:00 eve 01_lse_gradient: graded", "c\u202ed")
+    for name in names:
+        hand_in(course, name, "")
+    (course.submitted / "ana" / "les\x1b[31mson").mkdir(parents=True)
+    (course.submitted / "ana" / "les\x1b[31mson" / "x.ipynb").write_text("{}")
+    results = grade_class(course, executor=warm_worker)
+    assert {r.outcome for r in results} == {NOT_GRADED, MISSING}
+    for text in (table(results), (course.class_folder / "grade.log").read_text("utf-8")):
+        for line in text.split("\n"):
+            assert line.isprintable()
+            assert not line.startswith("12:00:00 eve")
+    rows = list(csv.DictReader(io.StringIO(csv_text(results))))
+    assert {"'=1+2", "'@sum"} < {row["student"] for row in rows}
+
+
+def test_a_gradebook_that_lost_rows_gets_them_again(course, warm_worker):
+    hand_in(course, "ana", answered(course))
+    grade_class(course, executor=warm_worker)
+    with contextlib.closing(sqlite3.connect(course.class_folder / "gradebook.db")) as database:
+        database.executescript("DELETE FROM grade; DELETE FROM comment;")
+    (again,) = grade_class(course, executor=warm_worker)
+    assert (again.outcome, again.points) == (GRADED, 8)
+
+
+def test_no_time_is_billed_for_the_start_of_the_sandbox():
+    limits = replace(LIMITS, cell_seconds=10.0, call_seconds=5.0, notebook_seconds=12.0)
+    patch = pytest.MonkeyPatch()
+    with Sandbox(limits) as sandbox, patch.context() as during:
+        start = sandbox._running
+        during.setattr(sandbox, "_running", lambda: time.sleep(13) or start())
+        assert points(grade(small.solved(), sandbox)) == small.POINTS
+
+
+@confined
+@pytest.mark.skipif(len(getattr(os, "sched_getaffinity", set)(0)) < 2, reason="one processor")
+def test_a_neighbour_loses_no_processor():
+    mine = min(os.sched_getaffinity(0))
+    with Sandbox(processor=mine) as sandbox, sandbox.candidate() as candidate:
+        code = (
+            "import os\ntry:\n    os.sched_setaffinity(0, range(64))\nexcept OSError:\n    pass\n"
+        )
+        answer = candidate.run_cell(code + "print(os.sched_getaffinity(0))", 20)
+        assert answer["outputs"][0]["text"] == f"{{{mine}}}\n"
+    assert len(os.sched_getaffinity(0)) > 1
+
+
+def test_the_pool_starts_from_a_folder_with_a_long_name(tmp_path, monkeypatch):
+    folder = tmp_path / ("x" * 150)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with pool.process_pool(1) as executor:
+        assert executor.submit(len, "abc").result(120) == 3
+
+
+def test_a_language_in_which_files_have_no_names_is_refused(course):
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder.command_line", "grade"],
+        cwd=course.root,
+        env=os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "Set PYTHONUTF8=1" in done.stderr
 
 
 BOUNDS = """
