@@ -28,7 +28,7 @@ grade: $(READY)
 test: $(READY) browser
 	$(RUN)/python -m pytest -n 2 --dist loadfile
 
-# JupyterLab wants to be told that root (in a container, say) is meant.
+# JupyterLab wants to be told that root (in a container, say) is meant. It asks for no news.
 # Copies only what is not there yet: nobody's answers are overwritten.
 lab: $(READY)
 	@mkdir -p work && echo '*' > work/.gitignore
@@ -38,7 +38,8 @@ lab: $(READY)
 			echo "copying $$lesson to work/"; cp -R "release/$$lesson" "work/$$lesson"; \
 		fi; \
 	done
-	$(RUN)/jupyter lab --notebook-dir=work $$([ "$$(id -u)" = 0 ] && echo --allow-root)
+	$(RUN)/jupyter lab --notebook-dir=work --LabApp.news_url=None \
+		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $$([ "$$(id -u)" = 0 ] && echo --allow-root)
 
 lessons: $(READY)
 	$(RUN)/autograder build

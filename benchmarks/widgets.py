@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
-from jupyter import Page, chromium, jupyter_server, open_notebook, run_all
+from front_end import Page, chromium, jupyter_server, open_notebook, run_all
 
 WRITTEN = """
 import numpy as np, time

@@ -47,6 +47,10 @@ compare = pytest.mark.mpl_image_compare(
 )
 
 
+def test_images_are_compared_at_all(pytestconfig):
+    assert pytestconfig.getoption("mpl"), "without --mpl pytest-mpl only draws them"
+
+
 @compare
 def test_image_landscape():
     landing = weights(QUERY, TOKENS, 4.0) @ TOKENS

@@ -1,7 +1,7 @@
 """Fixtures: one server and one page a session, and no test may leave faults on a page."""
 
 import pytest
-from jupyter import Faults, chromium, jupyter_server
+from front_end import Faults, chromium, jupyter_server
 
 
 @pytest.fixture(scope="session")

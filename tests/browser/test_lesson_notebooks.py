@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from jupyter import (
+from front_end import (
     change_theme,
     close_notebook,
     open_notebook,

@@ -5,7 +5,7 @@ import re
 from itertools import product
 
 import pytest
-from jupyter import (
+from front_end import (
     change_theme,
     close_notebook,
     open_notebook,

@@ -240,14 +240,29 @@ def wait_for_kernel(page: Page) -> None:
 
 
 def run_all(page: Page) -> None:
-    """Run all cells and wait until the last one is done, whether or not one of them fails."""
+    """Run all cells and wait until the last one is done, or one that may not fail has failed.
+
+    A cell that waits for its turn counts as idle for JupyterLab; its number tells that it was run.
+    """
     page.set_default_timeout(PATIENCE)
-    page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.evaluate(
+        """async () => {
+            for (const { model } of window.jupyterapp.shell.currentWidget.content.widgets)
+                if (model.type === "code") model.executionCount = null;
+            await window.jupyterapp.commands.execute("notebook:run-all-cells");
+        }"""
+    )
     page.wait_for_function(
         """() => {
             const { content } = window.jupyterapp.shell.currentWidget;
-            const code = content.widgets.filter((cell) => cell.model.type === "code");
-            return code.every((cell) => cell.model.executionState !== "running");
+            const models = content.widgets.map((cell) => cell.model).filter(
+                ({ type, sharedModel }) => type === "code" && sharedModel.source.trim());
+            const mayFail = (model) => model.getMetadata("tags")?.includes("raises-exception");
+            const failed = (model) => !mayFail(model)
+                && model.outputs.toJSON().some(({ output_type }) => output_type === "error");
+            const done = (model) => model.executionCount && model.executionState === "idle";
+            const last = models.findIndex(failed);
+            return models.slice(0, last < 0 ? undefined : last + 1).every(done);
         }""",
         timeout=PATIENCE,
     )
