@@ -338,7 +338,9 @@ class _Run:
                 reason = f"the gradebook does not take it: {error.orig}."
             final = False
         elif isinstance(answer, Answer):
-            reason, final = f"{answer.reason}. It must be handed in again.", True
+            reason, final = answer.reason, True
+            if not reason.endswith("."):
+                reason += ". It must be handed in again."
             if task.name:
                 reason = f"{where(task.student, task.lesson)}/{task.name}: {reason}"
         else:

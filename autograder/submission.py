@@ -11,7 +11,8 @@ import codecs
 import copy
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.exercises import load
 from autograder.printable import printable
 
 SIZE_LIMIT = 25 << 20
@@ -44,7 +46,10 @@ OTHER_FILES = (
 
 
 class NotGradable(Exception):
-    """A submission that cannot be graded; the message says why, in plain words."""
+    """A submission that cannot be graded; the message says why, in plain words.
+
+    One that ends with a full stop also says what to do; otherwise another file is needed.
+    """
 
 
 @dataclass(frozen=True)
@@ -381,6 +386,7 @@ def _match(cells: list[_Cell], source: NotebookNode, notices: list[str]) -> Subm
     }
     if not any(_is_telling(slots[index]) for index in chosen):
         raise NotGradable("the notebook is not of this lesson: none of the lesson's cells is in it")
+    _refuse_other_lesson(cells, slots)
     answers, attachments, extra = {}, {}, []
     for index, cell in chosen.items():
         _compare(cell, slots[index], notices)
@@ -410,6 +416,45 @@ def _match(cells: list[_Cell], source: NotebookNode, notices: list[str]) -> Subm
     )
     _tell_missing(slots, chosen, notices)
     return Submission(answers, missing, tuple(extra), attachments, tuple(dict.fromkeys(notices)))
+
+
+def _refuse_other_lesson(cells: list[_Cell], slots: list[NotebookNode]) -> None:
+    """Refuse a notebook with more cells that only another lesson has than cells of this one.
+
+    Lessons share names, such as ``prediction``. What tells them apart is what a cell is for: an
+    exercise, which one lesson alone has, or else the cell's id, which begins with the notebook's
+    name. A notebook without any such cell counts as of the lesson that it was handed in for, and
+    one with answers to earlier lessons in it is still of its own.
+    """
+    ours = _lessons_of(
+        (slot.metadata.get("nbgrader", {}).get("grade_id"), slot.get("id"), slot.source)
+        for slot in slots
+    )
+    theirs = _lessons_of((cell.grade_id, cell.cell_id, cell.source) for cell in cells)
+    if not ours or not theirs:
+        return
+    (own, _), (found, count) = ours.most_common(1)[0], theirs.most_common(1)[0]
+    if found != own and count > theirs[own]:
+        raise NotGradable(
+            f"this is the notebook of {found}, not of {own}; put it into "
+            f"class/submitted/<student>/{found}."
+        )
+
+
+def _lessons_of(cells: Iterable[tuple[str | None, str | None, str]]) -> Counter[str]:
+    """Count for each lesson the cells, given as grade_id, id and text, that only it has."""
+    lesson_of = {name: exercise.lesson for name, exercise in load().items()}
+    by_notebook = {lesson.partition("_")[2]: lesson for lesson in lesson_of.values()}
+    counts: Counter[str] = Counter()
+    for grade_id, cell_id, source in cells:
+        name = re.sub("^(check|exam)_", "", grade_id or "")
+        lesson = lesson_of.get(name) or by_notebook.get((cell_id or "").partition("-")[0])
+        if lesson is None:  # a cell without its names; what it defines may still be known
+            defined = re.findall(r"^def (\w+)", source, re.M)
+            lesson = next((lesson_of[name] for name in defined if name in lesson_of), None)
+        if lesson is not None:
+            counts[lesson] += 1
+    return counts
 
 
 def _match_by_name(

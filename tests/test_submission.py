@@ -2,6 +2,8 @@
 
 import json
 import random
+import re
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -154,6 +156,64 @@ def test_another_lesson_is_refused():
         cell["metadata"] = {}
     with pytest.raises(NotGradable, match="not of this lesson"):
         read(other)
+
+
+REAL = Path(__file__).parent.parent
+LESSONS = ("01_lse_gradient", "02_gmm_polarization")
+
+
+def real(folder, lesson):
+    (path,) = (REAL / folder / lesson).glob("*.ipynb")
+    return nbformat.read(path, as_version=4)
+
+
+def without_ids(notebook):
+    for cell in notebook.cells:
+        cell.pop("id", None)
+    return notebook
+
+
+def without_marks(notebook):
+    for cell in without_ids(notebook).cells:
+        cell.metadata = {}
+    return notebook
+
+
+@pytest.mark.parametrize("change", [lambda notebook: notebook, without_ids, without_marks])
+@pytest.mark.parametrize(("own", "other"), [LESSONS, LESSONS[::-1]])
+def test_another_lesson_of_the_course_is_refused_by_its_name(own, other, change):
+    data = json.dumps(change(real("release", other))).encode()
+    source = real("source", own)
+    reason = (
+        f"this is the notebook of {other}, not of {own}; put it into "
+        f"class/submitted/<student>/{other}."
+    )
+    with pytest.raises(NotGradable, match=re.escape(reason)):
+        read_submission(data, source)
+    with pytest.raises(NotGradable, match=re.escape(reason)):
+        choose_file({"mine.ipynb": data}, "x.ipynb", source)
+    right = json.dumps(change(real("release", own))).encode()
+    files = {"a.ipynb": data, "b.ipynb": right}
+    assert choose_file(files, "x.ipynb", source)[0] == right
+
+
+def test_a_notebook_with_only_what_lessons_share_is_of_the_lesson_it_is_handed_in_for():
+    notebook = without_ids(real("release", LESSONS[1]))
+    shared = ("prediction", "commit_prediction", "project", "project_report")
+    notebook.cells = [
+        cell
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade_id") in shared
+    ]
+    assert len(notebook.cells) == 4
+    found = read_submission(json.dumps(notebook).encode(), real("source", LESSONS[1]))
+    assert any("was missing" in notice for notice in found.notices)
+
+
+def test_answers_to_another_lesson_do_not_make_it_that_lesson():
+    notebook = real("release", LESSONS[1])
+    notebook.cells += real("release", LESSONS[0]).cells[:20]
+    read_submission(json.dumps(notebook).encode(), real("source", LESSONS[1]))
 
 
 def test_random_damage_is_graded_or_refused_and_never_an_error():
