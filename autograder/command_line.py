@@ -13,7 +13,7 @@ from autograder.printable import printable
 
 # What a command needs is imported when it runs, so that --help is there at once.
 
-ALL_GRADED, SOME_MISSING, USAGE, STOPPED = 0, 1, 2, 130
+DONE, SOME_MISSING, USAGE, STOPPED = 0, 1, 2, 130
 
 ABOUT = """\
 Build, hand out and grade a course of Jupyter notebooks.
@@ -24,8 +24,9 @@ class/submitted/<student>/<lesson>/<notebook>.ipynb is what students handed in.
 
 EXIT_CODES = """\
 exit codes:
-  0  done; everything that was handed in is graded
-  1  something is missing or could not be graded; the table says what and why
+  0  done
+  1  `grade` and `demo`: done, but something is missing or could not be graded;
+     the table says what and why
   2  a wrong argument, a file that must be put right first, or a class that is
      being graded already
 """
@@ -248,7 +249,7 @@ def _build(options: argparse.Namespace) -> int:
         changed = build(course, load(), progress=_say)
         remember(course, built_from)
     _say("\n".join(f"changed: {name}" for name in changed) or "Everything was up to date.")
-    return ALL_GRADED
+    return DONE
 
 
 def _release(options: argparse.Namespace) -> int:
@@ -267,19 +268,21 @@ def _release(options: argparse.Namespace) -> int:
         path = Path(options.bundle) if options.bundle else course.root / "dist" / "lessons.zip"
         names = write_bundle(course, path)
         _say("\n".join([f"{path} holds", *(f"  {name}" for name in names)]))
-    return ALL_GRADED
+    return DONE
 
 
 def _grade(options: argparse.Namespace) -> int:
     from autograder.grading import grade_class
     from autograder.report import as_json, table
+    from autograder.results import stray_notebooks
 
     course = _course(options)
     results = grade_class(
         course, options.student, options.lesson, force=options.force, workers=options.workers
     )
-    _write_grades(course)
-    print(as_json(results) if options.json else table(results))
+    print(as_json(results) if options.json else table(results), flush=True)
+    for sentence in stray_notebooks(course):
+        print(f"autograder: {sentence}", file=sys.stderr)
     return _exit_code(results)
 
 
@@ -292,7 +295,7 @@ def _feedback(options: argparse.Namespace) -> int:
     pages = write_feedback(course, results)
     _say(f"{counted(len(pages), 'page')} in {course.feedback}")
     _say(summary(results))
-    return _exit_code(results)
+    return DONE
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -301,11 +304,11 @@ def _export(options: argparse.Namespace) -> int:
 
     course = _course(options)
     results = collect(course)
-    path = options.to or _grades(course)
+    path = options.to or course.grades
     write_csv(path, results)
     _say(f"{counted(len(results), 'row')} in {path}")
     _say(summary(results))
-    return _exit_code(results)
+    return DONE
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -325,9 +328,8 @@ def _demo(options: argparse.Namespace) -> int:
         release_assignment(sample, lesson)
     results = grade_class(sample, workers=options.workers)
     write_feedback(sample, results)
-    _write_grades(sample)
     print(table(results))
-    print(f"\nCSV        {_grades(sample)}")
+    print(f"\nCSV        {sample.grades}")
     print(f"feedback   {sample.feedback}")
     print(f"log        {sample.class_folder / 'grade.log'}")
     print("\nThe exit code is 1, because some of this class could not be graded or is missing.")
@@ -336,12 +338,14 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _chosen(course: Course, students: Sequence[str], lessons: Sequence[str]) -> list:
     """Return the results asked for, and refuse names that nobody has."""
+    from autograder.course import known_lessons
     from autograder.results import collect
 
     results = collect(course)
+    handed_out = set(known_lessons(course))
     for what, asked, known in (
         ("student", students, {r.student for r in results}),
-        ("lesson", lessons, {r.lesson for r in results}),
+        ("lesson", lessons, {r.lesson for r in results} & handed_out),
     ):
         for name in asked:
             if name not in known:
@@ -357,19 +361,8 @@ def _chosen(course: Course, students: Sequence[str], lessons: Sequence[str]) -> 
     ]
 
 
-def _grades(course: Course) -> Path:
-    return course.class_folder / "grades.csv"
-
-
-def _write_grades(course: Course) -> None:
-    from autograder.report import write_csv
-    from autograder.results import collect
-
-    write_csv(_grades(course), collect(course))
-
-
 def _exit_code(results: Sequence) -> int:
-    return ALL_GRADED if all(result.graded for result in results) else SOME_MISSING
+    return DONE if all(result.graded for result in results) else SOME_MISSING
 
 
 def _say(line: str) -> None:

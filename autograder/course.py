@@ -115,6 +115,11 @@ class Course:
         return self.class_folder / "feedback"
 
     @property
+    def grades(self) -> Path:
+        """The results as a table."""
+        return self.class_folder / "grades.csv"
+
+    @property
     def gradebook(self) -> Path:
         """The gradebook's file, unless the config names another database."""
         return self.class_folder / "gradebook.db"

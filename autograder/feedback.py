@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -46,7 +48,8 @@ class Block:
 def write_feedback(course: Course, results: Iterable[Result]) -> list[Path]:
     """Write ``class/feedback/<student>/<lesson>/<notebook>.html`` for what was handed in.
 
-    The pages need no network and run no script. They show no hidden case.
+    The pages need no network and run no script. They show no hidden case. A page of what was
+    taken away since is deleted.
 
     Returns
     -------
@@ -56,7 +59,10 @@ def write_feedback(course: Course, results: Iterable[Result]) -> list[Path]:
     pages = []
     with connect(course) as gradebook:
         for result in results:
-            if result.outcome == MISSING:
+            if result.outcome == MISSING:  # a page of what is no longer there would mislead
+                shutil.rmtree(course.feedback / result.student / result.lesson, ignore_errors=True)
+                with contextlib.suppress(OSError):  # other lessons' pages are in it
+                    (course.feedback / result.student).rmdir()
                 continue
             pages.append(_page_path(course, result))
             write_whole(pages[-1], page(course, gradebook, result))

@@ -19,7 +19,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TextIO
@@ -47,10 +47,12 @@ from autograder.outcome import (
 from autograder.pool import answers, cores
 from autograder.printable import printable
 from autograder.releasing import register
-from autograder.results import collect, roster
+from autograder.report import write_csv
+from autograder.results import collect, roster, stray_notebooks
 from autograder.sandbox import Limits, isolation_warning
 from autograder.worker import Answer, Request
 
+BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} submissions [{elapsed}<{remaining}{postfix}]"
 NAME_LIMIT = 128  # characters of a student's name in nbgrader's gradebook
 
 
@@ -66,7 +68,8 @@ def grade_class(
     """Grade what was handed in and return the results, with progress on stderr.
 
     A submission that has not changed since it was graded is not run again, unless the course has
-    changed. Whatever one submission does, the others are graded.
+    changed. Whatever one submission does, the others are graded. The results of the whole class
+    are written to ``class/grades.csv``.
 
     Parameters
     ----------
@@ -101,8 +104,14 @@ def grade_class(
             known = _lessons(course, gradebook, pairs, limits)
             run = _Run(course, gradebook, log, known, limits)
             run.grade(pairs, force, workers or cores(), executor)
-        wanted = set(pairs)
-        return [r for r in collect(course, gradebook) if (r.student, r.lesson) in wanted]
+            # What has just been graded may be due for others now.
+            wanted = _wanted(course, gradebook, students, lessons)
+            later = [pair for pair in wanted if pair not in pairs and pair[1] in known]
+            run.settle_missing(later)
+        results = collect(course, gradebook, run.fingerprints)
+    write_csv(course.grades, results)
+    found = {(result.student, result.lesson): result for result in results}
+    return [found.get(pair) or missing(*pair) for pair in sorted([*pairs, *later])]
 
 
 # --- Before anything is touched ------------------------------------------------------------------
@@ -136,18 +145,17 @@ def _wanted(
     """Return the pairs to grade, and refuse names that nobody has."""
     pairs = roster(course, gradebook)
     if not pairs and not lessons:
-        raise CourseError(
+        words = (
             f"{course.submitted}: nothing was handed in. Put each submission in "
             "class/submitted/<student>/<lesson>/<notebook>.ipynb."
         )
+        raise CourseError("\n".join([words, *stray_notebooks(course)]))
     names = {student for student, _ in pairs}
     _refuse_unknown(students, names, f"{course.submitted}: no student is called")
     known = known_lessons(course)
-    _refuse_unknown(
-        lessons, {*known, *(lesson for _, lesson in pairs)}, f"{course.source}: no lesson is called"
-    )
+    _refuse_unknown(lessons, {*known}, f"{course.source}: no lesson is called")
     # Whoever names a lesson wants to see everybody who has not handed it in.
-    pairs += [(s, lesson) for s in names for lesson in lessons if lesson in known]
+    pairs += [(student, lesson) for student in names for lesson in lessons]
     return sorted(
         {
             (student, lesson)
@@ -233,6 +241,8 @@ class _Run:
     log: _Log
     lessons: dict[str, _Lesson]
     limits: Limits
+    # Hashes of what was read, by student and lesson. The files themselves could fill the memory.
+    fingerprints: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def grade(
         self,
@@ -253,7 +263,7 @@ class _Run:
             desc="grading",
             total=len(pairs),
             initial=len(pairs) - len(to_run),
-            unit=" submissions",
+            bar_format=BAR,
             file=sys.stderr,
             dynamic_ncols=True,
         )
@@ -263,6 +273,13 @@ class _Run:
                 self._finish(task, answer)
                 bar.set_postfix_str(printable(f"{task.student} {task.lesson}"), refresh=False)
                 bar.update()
+
+    def settle_missing(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Settle what was not handed in; what has arrived meanwhile is for the next run."""
+        for student, lesson in pairs:
+            handed_in, reason = self._look(student, lesson)
+            if handed_in is None:
+                self._settle(student, lesson, reason, "")
 
     def _has_to_run(self, student: str, lesson: str, force: bool, in_gradebook: bool) -> bool:
         """Whether a submission has to be run; if it cannot be, that is recorded."""
@@ -286,6 +303,7 @@ class _Run:
             handed_in = read_handed_in(folder, self.lessons[lesson].wanted)
         except OSError as error:
             return None, explain_os_error(error)
+        self.fingerprints[student, lesson] = handed_in.fingerprint if handed_in else ""
         if handed_in is None:
             return None, ""
         if strange := _strange_name(student):
@@ -421,6 +439,8 @@ class _Run:
             self.gradebook.withdraw(student, lesson)
         for room in (self.course.autograded, self.course.feedback):
             self._remove(room, student, lesson)
+            with contextlib.suppress(OSError):  # other lessons are in it, or it is not there
+                (room / student).rmdir()
         record = Record(result, submission, version)
         if before != record and (result.outcome != MISSING or before or result.remarks):
             save(self.course, record)

@@ -6,6 +6,7 @@ import errno
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from autograder.submission import SIZE_LIMIT
@@ -32,7 +33,7 @@ class HandedIn:
     others: tuple[str, ...] = ()
     timestamp: str = ""
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of all of it."""
         total = hashlib.sha256()

@@ -176,7 +176,9 @@ def _outcome(results: Sequence[Result]) -> str:
     outcomes = {r.outcome for r in results}
     worst = next(o for o in (NOT_GRADED, MISSING, NOTICES, GRADED) if o in outcomes)
     notices = sum(len(r.notices) + len(r.remarks) for r in results)
-    return f"{worst} ({notices})" if worst == NOTICES else worst
+    if worst == NOTICES:
+        return f"{worst} ({notices})"
+    return f"{worst}, {counted(notices, 'notice')}" if notices else worst
 
 
 def _columns(rows: list[list[str]]) -> list[str]:

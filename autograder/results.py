@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from autograder.course import Course, CourseError, known_lessons, source_path
 from autograder.gradebook import Gradebook, Points, connect
 from autograder.journal import course_version, fingerprint, load, read_limits, recorded
 from autograder.outcome import (
     CHANGED,
+    MISSING,
     NOT_GRADED,
     NOTICES,
     OUTDATED,
@@ -29,27 +31,49 @@ from autograder.outcome import (
     missing,
     where,
 )
+from autograder.printable import printable
 
 
 def roster(course: Course, gradebook: Gradebook) -> list[tuple[str, str]]:
     """Return every (student, lesson) that has an outcome, or should have one.
 
-    Students are those who handed in anything and those the gradebook knows. A lesson counts once
-    one student handed it in: until then nobody can have missed it.
+    Each folder that is there has one. A lesson is due for all students, who are those who handed
+    in anything and those the gradebook knows, once a submission of it that is there was graded:
+    until then nobody can have missed it, and a file in the wrong folder makes nothing due. Where
+    a folder is gone, that is said until it is settled, and for good if a grade was taken back.
     """
     folders = {
         (student.name, lesson.name)
         for student in _folders(course.submitted)
         for lesson in _folders(student)
     }
-    records = set(recorded(course))
-    students = {path.name for path in _folders(course.submitted)}
-    students |= {*gradebook.students(), *(student for student, _ in records)}
-    handed_out = set(known_lessons(course))
-    due = {lesson for _, lesson in folders | records} & handed_out
-    pairs = {(student, lesson) for student in students for lesson in due}
-    strange = {(student, lesson) for student, lesson in folders if lesson not in handed_out}
-    return sorted(pairs | strange)
+    students = {path.name for path in _folders(course.submitted)} | {*gradebook.students()}
+    graded, told = set(), set()
+    for student, lesson in recorded(course):
+        students.add(student)
+        record = load(course, student, lesson)
+        if record and record.result.graded and (student, lesson) in folders:
+            graded.add(lesson)
+        if record and (record.result.outcome != MISSING or record.result.remarks):
+            told.add((student, lesson))
+    due = graded & set(known_lessons(course))
+    return sorted(folders | told | {(student, lesson) for student in students for lesson in due})
+
+
+def stray_notebooks(course: Course) -> list[str]:
+    """Return a sentence for each notebook that lies in no lesson's folder: nobody looks at it."""
+    places = [(course.submitted, "class/submitted", "<student>/<lesson>/")]
+    places += [
+        (folder, f"class/submitted/{folder.name}", "<lesson>/")
+        for folder in sorted(_folders(course.submitted))
+    ]
+    return [
+        printable(f"Not looked at: {shown}/{path.name}; it belongs in {shown}/{below}")
+        for folder, shown, below in places
+        if folder.is_dir()
+        for path in sorted(folder.iterdir())
+        if path.suffix.lower() == ".ipynb" and not path.name.startswith(".") and path.is_file()
+    ]
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -61,8 +85,21 @@ def _folders(folder: Path) -> list[Path]:
 # --- Results with the points of this moment -----------------------------------------------------
 
 
-def collect(course: Course, gradebook: Gradebook | None = None) -> list[Result]:
+def collect(
+    course: Course,
+    gradebook: Gradebook | None = None,
+    fingerprints: Mapping[tuple[str, str], str] = MappingProxyType({}),
+) -> list[Result]:
     """Return the result of every student and lesson, with the points of this moment.
+
+    Parameters
+    ----------
+    course : Course
+        Its journal and files.
+    gradebook : Gradebook, optional
+        Its gradebook, if that is open already.
+    fingerprints : mapping of (student, lesson) to str
+        Hashes of submissions that have just been read, so that they are not read once more.
 
     Raises
     ------
@@ -71,7 +108,7 @@ def collect(course: Course, gradebook: Gradebook | None = None) -> list[Result]:
     """
     if gradebook is None:
         with connect(course) as gradebook:
-            return collect(course, gradebook)
+            return collect(course, gradebook, fingerprints)
     limits = read_limits(course)
     points: dict[tuple[str, str], list[Points]] = {}
     for each in gradebook.points():
@@ -90,7 +127,7 @@ def collect(course: Course, gradebook: Gradebook | None = None) -> list[Result]:
 
     results = []
     for student, lesson in roster(course, gradebook):
-        result, judged_by = _recorded(course, student, lesson)
+        result, judged_by = _recorded(course, student, lesson, fingerprints)
         if result.graded:
             mine = sorted(
                 points.get((student, lesson), ()), key=lambda p: order(lesson).get(p.cell, -1)
@@ -102,12 +139,16 @@ def collect(course: Course, gradebook: Gradebook | None = None) -> list[Result]:
     return results
 
 
-def _recorded(course: Course, student: str, lesson: str) -> tuple[Result, str]:
+def _recorded(
+    course: Course, student: str, lesson: str, fingerprints: Mapping[tuple[str, str], str]
+) -> tuple[Result, str]:
     """Return what the journal says of these very files, and the course version that judged."""
     record = load(course, student, lesson)
     path = where(student, lesson)
     try:
-        submission = fingerprint(course, student, lesson)
+        submission = fingerprints.get((student, lesson))
+        if submission is None:
+            submission = fingerprint(course, student, lesson)
     except OSError as error:
         return Result(student, lesson, NOT_GRADED, explain_os_error(error)), ""
     if record is not None and submission == record.submission:

@@ -122,7 +122,7 @@ def test_ctrl_c_says_that_the_command_can_go_on(course, monkeypatch, capsys):
 def test_grade_export_and_feedback_follow_each_other(course, capsys):
     hand_in(course, "ana", answered(course))
     where = ["--course", str(course.root)]
-    assert main(["export", *where]) == 1
+    assert main(["export", *where]) == 0
     assert "handed in, but not graded yet" in (course.class_folder / "grades.csv").read_text()
     capsys.readouterr()
 
@@ -152,6 +152,53 @@ def test_grade_export_and_feedback_follow_each_other(course, capsys):
     assert out.endswith(
         "2 submissions: 1 graded, 0 graded with notices, 0 not graded, 1 missing.\n"
     )
+    # These do their own work whatever is missing.
+    assert main(["feedback", *where]) == main(["export", *where]) == 0
+    assert "bob,01_lse_gradient,missing" in (course.class_folder / "grades.csv").read_text("utf-8")
+
+
+def test_help_says_whose_exit_code_1_is(capsys):
+    for command in ("feedback", "grade"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert "1  `grade` and `demo`: done, but something is missing" in capsys.readouterr().out
+
+
+def test_notebooks_in_the_wrong_place_are_named_once(course, capsys):
+    hand_in(course, "ana", answered(course))
+    where = ["--course", str(course.root)]
+    (course.submitted / "lea").mkdir()
+    for path in ("kim\n.ipynb", "lea/lse_gradient.ipynb", "lea/notes.txt", ".hidden.ipynb"):
+        (course.submitted / path).write_text("{}")
+    assert main(["grade", "--json", *where]) == 1
+    shown = capsys.readouterr()
+    assert [r["outcome"] for r in json.loads(shown.out)] == ["graded", "missing"]
+    assert [line for line in shown.err.splitlines() if "Not looked at" in line] == [
+        "autograder: Not looked at: class/submitted/kim?.ipynb; it belongs in "
+        "class/submitted/<student>/<lesson>/",
+        "autograder: Not looked at: class/submitted/lea/lse_gradient.ipynb; it belongs in "
+        "class/submitted/lea/<lesson>/",
+    ]
+
+
+def test_a_class_with_nothing_but_a_stray_notebook_says_where_it_belongs(course, capsys):
+    course.submitted.mkdir(parents=True)
+    (course.submitted / "kim.ipynb").write_text("{}")
+    assert main(["grade", "--course", str(course.root)]) == 2
+    told = capsys.readouterr().err
+    assert "nothing was handed in" in told
+    assert "Not looked at: class/submitted/kim.ipynb" in told
+
+
+def test_a_folder_that_is_no_lesson_is_not_offered_as_one(course, capsys):
+    path = hand_in(course, "ana", answered(course))
+    path.parent.rename(path.parent.parent / "1_lse_gradient")
+    where = ["--course", str(course.root)]
+    for command in ("grade", "feedback"):
+        assert main([command, "--lesson", "02_x", *where]) == 2
+        assert "1_lse_gradient" not in capsys.readouterr().err.replace(LESSON, "")
+    assert main(["grade", "--lesson", "1_lse_gradient", *where]) == 2
+    assert f"Did you mean {LESSON}?" in capsys.readouterr().err
 
 
 # --- The bundle --------------------------------------------------------------------------------

@@ -32,7 +32,9 @@ from autograder.examiner import examine
 from autograder.exercises import load
 from autograder.feedback import visible, write_feedback
 from autograder.grading import grade_class
-from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES
+from autograder.handed_in import read_handed_in
+from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES, Result
+from autograder.releasing import release_assignment
 from autograder.report import as_json, csv_text, points_text, table
 from autograder.results import collect
 from autograder.standalone import standalone
@@ -423,6 +425,70 @@ def test_a_submission_that_is_taken_away_is_missing(graded, tmp_path):
     (result,) = grade_class(course, ["ana"])
     assert (result.outcome, result.points) == (MISSING, None)
     assert result.remarks == ("an earlier grading gave 8 points, which were withdrawn",)
+
+
+def test_a_misfiled_notebook_makes_nothing_due_and_is_forgotten_with_its_folder(graded, tmp_path):
+    course = copy_course(graded[0], tmp_path / "course")
+    source = course.source / "02_gmm_polarization"
+    shutil.copytree(Path("source") / source.name, source)
+    release_assignment(course, source.name)
+    wrong_place = course.submitted / "bob" / source.name
+    wrong_place.mkdir()
+    shutil.copy(
+        course.submitted / "bob" / LESSON / NOTEBOOK, wrong_place / "gmm_polarization.ipynb"
+    )
+    (result,) = grade_class(course, ["bob"], [source.name])
+    assert result.outcome == NOT_GRADED
+    assert f"this is the notebook of {LESSON}, not of {source.name}; put it into" in result.reason
+    assert "handed in again" not in result.reason
+    write_feedback(course, collect(course))
+    page = course.feedback / "bob" / source.name
+    assert page.is_dir()
+    assert [r.student for r in collect(course) if r.lesson == source.name] == ["bob"]
+
+    shutil.rmtree(wrong_place)
+    (result,) = grade_class(course, ["bob"], [source.name])
+    assert result.outcome == MISSING
+    assert not [r for r in collect(course) if r.lesson == source.name]
+    assert not page.exists()
+    # Whoever names a lesson sees everybody.
+    named = grade_class(course, [], [source.name])
+    assert {r.outcome for r in named} == {MISSING}
+    assert len(named) == len({r.student for r in collect(course)})
+
+
+def test_feedback_deletes_the_page_of_what_was_taken_away(graded, tmp_path):
+    course = copy_course(graded[0], tmp_path / "course")
+    write_feedback(course, collect(course))
+    shutil.rmtree(course.submitted / "ana")
+    write_feedback(course, collect(course))
+    assert not (course.feedback / "ana").exists()
+    assert (course.feedback / "bob" / LESSON).is_dir()
+
+
+def test_missing_hides_no_notices():
+    results = [
+        Result("ana", "01_a", NOTICES, notices=("one", "two")),
+        Result("ana", "02_b", MISSING, "nothing was handed in"),
+        Result("bob", "01_a", MISSING, "nothing was handed in"),
+    ]
+    ana, bob = table(results).splitlines()[2:4]
+    assert ana.endswith("missing, 2 notices")
+    assert bob.endswith("missing")
+
+
+def test_a_class_that_has_not_changed_is_read_once(graded, tmp_path, monkeypatch):
+    course = copy_course(graded[0], tmp_path / "course")
+    read = []
+
+    def count(folder, wanted):
+        read.append(folder)
+        return read_handed_in(folder, wanted)
+
+    monkeypatch.setattr(grading, "read_handed_in", count)
+    monkeypatch.setattr(journal, "read_handed_in", count)
+    assert command(course, "grade") == 1
+    assert len(read) == len(set(read)) == len(collect(graded[0]))
 
 
 def test_a_bug_of_ours_stops_nobody_else(course, monkeypatch):
