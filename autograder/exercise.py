@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from hopping.cases import Case
 from hopping.judge import Tolerance
+from hopping.properties import PROPERTIES
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Exercise:
     tolerance: Tolerance = 1e-9
 
     def __post_init__(self) -> None:
-        """Refuse a declaration whose weights, names or slugs cannot be right."""
+        """Refuse a declaration whose weights, names, slugs or properties cannot be right."""
         if abs(sum(group.weight for group in self.groups) - 1) > 1e-12:
             raise ValueError(f"{self.name}: the weights of its groups must sum to 1")
         for what, names in (
@@ -102,3 +104,9 @@ class Exercise:
         ):
             if not names or len(set(names)) != len(names):
                 raise ValueError(f"{self.name}: needs one {what} at least, each with its own name")
+        for name in self.properties:
+            if name not in PROPERTIES:
+                near = get_close_matches(name, PROPERTIES, 1, cutoff=0)
+                raise ValueError(
+                    f"{self.name}: there is no property {name!r}; the nearest is {near[0]!r}"
+                )

@@ -1,8 +1,10 @@
 """The learner's check: layered messages, each kind of fault with its own sentence."""
 
 import contextlib
+import math
 import time
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,7 +17,7 @@ from hopping import checking
 from hopping.cases import Case, Function, decode, encode, show
 from hopping.judge import find_fault, same
 from hopping.observe import observe, observe_all
-from hopping.verdict import CheckFailed, Verdict
+from hopping.verdict import WIDTH, CheckFailed, Verdict, wrapped
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def fresh_examples(monkeypatch, stored):
     monkeypatch.setattr(checking, "load_stored", stored.__getitem__)
 
 
-NAMES = ("lse", "attention_weights", "lse_grad")
+NAMES = ("lse", "attention_weights", "lse_grad", "fd_grad", "lse_hessian")
 
 
 def named(name, function):
@@ -246,7 +248,7 @@ def test_a_message_shows_no_expected_value_and_no_stack():
     assert "Traceback" not in text
     with pytest.raises(CheckFailed) as caught:
         checking.check(named("lse", lambda xi, Y, beta: 0.0))
-    assert caught.value._render_traceback_() == str(caught.value).splitlines()
+    assert caught.value._render_traceback_() == wrapped(str(caught.value)).splitlines()
 
 
 class Calls:
@@ -313,3 +315,182 @@ def test_a_property_that_never_ends_is_given_up(monkeypatch):
 
     monkeypatch.setattr(checking, "CALL_SECONDS", 0.3)
     assert "no answer within 0.3 s" in message("lse", stuck_off_the_examples)
+
+
+# ---------------------------------------------------------------- how long its lines are
+
+
+def test_long_lines_break_between_words_below_the_words_above():
+    text = message("lse", lambda xi, Y, beta: (Y.T @ Y.T).sum())
+    assert max(map(len, text.splitlines())) > WIDTH
+    lines = wrapped(text).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    raised = next(i for i, line in enumerate(lines) if "it raised" in line)
+    assert lines[raised + 1].startswith(" " * 15 + lines[raised + 1].strip())
+    assert "".join(wrapped(text).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("text", ["word " * 40, "  hint         " + "word " * 40, "x" * 200, ""])
+def test_no_word_is_broken_and_wrapping_again_changes_nothing(text):
+    once = wrapped(text)
+    assert once.split() == text.split()
+    assert wrapped(once) == once
+
+
+def test_a_verdict_fits_as_text_and_as_a_page():
+    verdict = Verdict("lse", False, "lse: not right yet.\n  hint         " + "a < b " * 60)
+    assert max(map(len, str(verdict).splitlines())) <= WIDTH
+    assert all(len(line) < 2 * WIDTH for line in verdict._repr_html_().splitlines())
+    assert "a &lt; b" in verdict._repr_html_()
+
+
+# ---------------------------------------------------------------- which call it speaks of
+
+
+def lines(text, label):
+    return [line.split(label)[1].strip() for line in text.splitlines() if f"  {label}  " in line]
+
+
+def test_what_was_expected_stands_below_the_call_of_which_it_was():
+    text = message("fd_grad", lambda f, xi, h=1e-5: np.array([5.0, 6.0])[: len(xi)])
+    assert lines(text, "called with")[-1].startswith("f(x) = 1*x[0] + 2*x[1] + ...")
+    assert lines(text, "came back") == ["[5, 6]"]
+    assert lines(text, "expected")[0].startswith("[1, 2]")
+
+
+def hessian(xi, Y, beta):
+    p = weights(xi, Y, beta)
+    return beta * ((Y.T * p) @ Y - np.outer(Y.T @ p, Y.T @ p))
+
+
+def test_a_property_at_another_place_shows_that_place():
+    text = message("lse_hessian", lambda xi, Y, beta: hessian(xi, Y, beta) * 1.25)
+    assert "xi = [0, 0]" in lines(text, "called with")[0]
+    assert "at xi = 0" in lines(text, "expected")[0]
+
+
+def test_a_comparison_shows_both_calls():
+    text = message("lse", lambda xi, Y, beta: right(xi, Y, beta) * (2 if len(Y) == 6 else 1))
+    (call,), (then,) = lines(text, "called with"), lines(text, "then with")
+    assert "xi = " in call
+    assert then.startswith("Y = [[")
+    assert then.endswith("xi and beta as before")
+    assert len(lines(text, "came back")) == 2
+    assert "every token is there twice" in lines(text, "expected")[0]
+
+
+def test_an_error_away_from_the_examples_is_told_as_one():
+    def fails(xi, Y, beta):
+        if len(Y) == 7:
+            raise KeyError("seven")
+        return right(xi, Y, beta)
+
+    text = message("lse", fails)
+    assert lines(text, "it raised") == ["KeyError: 'seven'"]
+    assert "TypeError" not in text
+    assert lines(text, "came back") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "nothing (None): is a `return` missing?; promised is a single number"),
+        (np.ones(3), "[1, 1, 1]; promised is a single number"),
+        ("2", "values of type <U1; promised is a single number"),
+    ],
+)
+def test_another_kind_of_answer_away_from_the_examples_is_no_error_of_ours(value, words):
+    text = message("lse", lambda xi, Y, beta: value if len(Y) == 7 else right(xi, Y, beta))
+    assert lines(text, "came back")[-1] == words
+
+
+def test_an_answer_of_another_size_away_from_the_examples_is_refused():
+    def cut(xi, Y, beta):
+        return weights(xi, Y, beta)[: 5 if len(Y) == 7 else None]
+
+    assert "not right yet" in message("attention_weights", cut)
+
+
+@pytest.mark.parametrize("error", [KeyError, NameError, TypeError])
+def test_an_error_of_a_property_itself_is_not_the_learners(monkeypatch, stored, error):
+    def broken(function, inputs):
+        function(*inputs.values())
+        raise error("ours")
+
+    monkeypatch.setitem(checking.PROPERTIES, "between_max_and_log_n", broken)
+    with pytest.raises(error, match="ours"):
+        checking.check(named("lse", right))
+    monkeypatch.delitem(checking.PROPERTIES, "between_max_and_log_n")
+    with pytest.raises(KeyError, match="between_max_and_log_n"):
+        checking.check(named("lse", right))
+
+
+def test_an_unknown_property_is_refused_where_it_is_declared():
+    with pytest.raises(ValueError, match=r"lse: .*'is_od'.*is_odd"):
+        replace(load()["lse"], properties=("is_od",))
+    with pytest.raises(ValueError, match="'qqq'"):
+        replace(load()["lse"], properties=("qqq",))
+
+
+# ---------------------------------------------------------------- a stub that was begun
+
+
+def begun(xi, Y, beta):
+    """Say something."""
+    scores = beta * (Y @ xi)
+    scores.sum()
+    raise NotImplementedError
+
+
+def barely(xi, Y, beta):
+    """Say something."""
+    pass
+    raise NotImplementedError("later")
+
+
+def left_on_top(xi, Y, beta):
+    raise NotImplementedError
+    return right(xi, Y, beta)
+
+
+@pytest.mark.parametrize("function", [begun, left_on_top])
+def test_a_line_that_is_left_over_is_named(monkeypatch, function):
+    monkeypatch.setattr(function, "__name__", "lse")
+    monkeypatch.setattr(function, "__code__", function.__code__.replace(co_name="lse"))
+    with pytest.raises(CheckFailed) as caught:
+        checking.check(function)
+    assert "the line `raise NotImplementedError` is still there" in str(caught.value)
+    assert "not written yet" not in str(caught.value)
+
+
+def test_a_docstring_is_no_beginning(monkeypatch):
+    monkeypatch.setattr(barely, "__name__", "lse")
+    monkeypatch.setattr(barely, "__code__", barely.__code__.replace(co_name="lse"))
+    with pytest.raises(CheckFailed, match="not written yet"):
+        checking.check(barely)
+
+
+def test_a_function_that_calls_a_begun_one_hears_of_its_line():
+    text = message("lse_grad", lambda xi, Y, beta: begun(xi, Y, beta) @ Y)
+    assert "lse_grad: it calls begun" in text
+    assert "still there" in text
+
+
+# ---------------------------------------------------------------- Python's own numbers
+
+
+def test_python_numbers_that_overflow_are_recognised():
+    def by_loop(xi, Y, beta):
+        return (
+            math.log(
+                sum(math.exp(beta * sum(y * x for y, x in zip(row, xi, strict=True))) for row in Y)
+            )
+            / beta
+        )
+
+    with pytest.raises(CheckFailed) as caught:
+        checking.check(named("lse", by_loop))
+    assert lines(str(caught.value), "it raised")[0].startswith("OverflowError")
+    verdict = checking.judge_check(checking.load_stored("lse"), by_loop)
+    assert verdict.misconception == "no-max-subtraction"
+    assert lines(verdict.message, "hint")

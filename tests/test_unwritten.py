@@ -7,6 +7,7 @@ from nbclient import NotebookClient
 CELLS = {
     "import": "import hopping, numpy as np",
     "stub": "def settle(x):\n    raise NotImplementedError  # your code instead of this line",
+    "begun": "def begun(x):\n    y = x + 1\n    raise NotImplementedError\nbegun(1)",
     "given": "start = 1.0\nfor beta in (1.0, 2.0):\n    runs = settle(beta)\nprint(counts := runs)",
     "figure": "picture = [run for run in runs]\npicture",
     "caption": "print(picture)",
@@ -60,3 +61,9 @@ def test_every_other_error_keeps_its_traceback(shown, cell):
 def test_all_is_well_once_it_is_written(shown):
     assert shown["given again"] is None
     assert shown["figure again"] is None
+
+
+def test_a_line_that_is_left_over_is_named(shown):
+    text, error = shown["begun"]
+    assert text.startswith("begun: the line `raise NotImplementedError` is still there")
+    assert error == "NotImplementedError"

@@ -43,6 +43,12 @@ FORMULAS: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
         "grad(x) = exp(sum(x)/2)/2 in every coordinate",
         lambda x: np.full(len(x), np.exp(np.sum(x) / 2) / 2),
     ),
+    "line": (
+        "f(x) = 1*x[0] + 2*x[1] + ...",
+        lambda x: np.arange(1.0, len(x) + 1.0) @ x,
+    ),
+    "one place": ("step(x) = [1, 2, ...]", lambda x: np.arange(1.0, len(x) + 1.0)),
+    "growing": ("step(x) = 1000*x", lambda x: 1000 * x),
     "halfway": ("step(x) = x/2 + 1", lambda x: x / 2 + 1),
     "shrinking": ("step(x) = x/2", lambda x: x / 2),
     "cosine": ("step(x) = cos(x)", np.cos),

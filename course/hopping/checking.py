@@ -5,26 +5,42 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from hopping.cases import Case, decode
-from hopping.judge import Example, Fault, Tolerance, Wrong, describe, find_fault, recognise, same
+from hopping.cases import Case, decode, show
+from hopping.judge import (
+    NEARLY,
+    Example,
+    Fault,
+    Tolerance,
+    Wrong,
+    describe,
+    equal,
+    find_fault,
+    find_misfit,
+    not_written,
+    recognise,
+    same,
+)
 from hopping.observe import (
     CALL_SECONDS,
     Outcome,
     TimeIsUp,
     copy_inputs,
+    failed_by,
     observe_all,
+    plain,
     quiet,
     time_limit,
 )
 from hopping.progress import note_outcome
 from hopping.properties import PROPERTIES
+from hopping.unwritten import is_started
 from hopping.verdict import CheckFailed, Verdict
 
 OVERFLOW = "A number became too large: exp can take 709 at most."
@@ -176,27 +192,40 @@ def judge_check(stored: Stored, function: Callable[..., Any]) -> Verdict:
     faults = [find_fault(o, r, stored.tolerance) for o, r in zip(outcomes, rights, strict=True)]
     first = next((i for i, fault in enumerate(faults) if fault), None)
     if first is None:
-        failed = _failed_property(stored, function, (*stored.examples, *_draws(stored)))
-        if failed is None:
+        broken = _broken_property(stored, function, (*stored.examples, *_draws(stored)))
+        if broken is None:
             return Verdict(stored.name, True, _praise(stored, outcomes))
-        example, sentence = failed
-        fault = Fault("value", "an answer without a property it must have")
-        message = describe(stored.name, example, fault, sentence)
+        message = describe(stored.name, broken.shown, broken.expected)
         return Verdict(stored.name, False, message)
     example, fault = stored.examples[first], faults[first]
+    if fault.layer == "not attempted":
+        started = is_started(_code_of(fault.words, function, stored.name))
+        return Verdict(stored.name, False, not_written(stored.name, fault.words, started))
     wrong = recognise(outcomes, faults, stored.wrongs, stored.tolerance)
-    expected, hint = stored.expects, wrong.hint if wrong else None
+    calls, expected, hint = [(example.inputs, fault)], stored.expects, wrong.hint if wrong else None
     if fault.layer == "not finite" and wrong is None:
         hint = NOT_FINITE
     if outcomes[first].raised == "OverflowError" and wrong is None:
         hint = OVERFLOW
     if fault.layer == "value" and wrong is None:
+        expected = f"{expected}.\nThat may hold, but the value is off"
         # What is right to five digits is not told apart by a sentence that shows six.
         nearly = same(outcomes[first], right(example), 1e-5)
-        failed = None if nearly else _failed_property(stored, function, [example])
-        expected = failed[1] if failed else f"{expected}.\nThat may hold, but the value is off"
-    message = describe(stored.name, example, fault, expected, hint)
+        broken = None if nearly else _broken_property(stored, function, [example])
+        # How near a call came is not said of another call.
+        if broken and (broken.starts_with(example) or NEARLY not in fault.words):
+            calls, expected = broken.shown, broken.expected
+            if broken.starts_with(example):
+                calls[0] = (example.inputs, fault)
+    message = describe(stored.name, calls, expected, hint)
     return Verdict(stored.name, False, message, wrong.slug if wrong else None)
+
+
+def _code_of(stub: str, function: Callable[..., Any], name: str) -> Any:
+    """Return the code of the function `stub`, which is `function` or one that it calls."""
+    if stub not in ("", name):
+        function = getattr(function, "__globals__", {}).get(stub)
+    return getattr(function, "__code__", None)
 
 
 def _unfinished_help(function: Callable[..., Any]) -> str:
@@ -210,19 +239,90 @@ def _unfinished_help(function: Callable[..., Any]) -> str:
     )
 
 
-def _failed_property(
+class _Refused(Exception):
+    """The learner's function did not come back with an answer that a property can use."""
+
+
+@dataclass
+class _Watched:
+    """The learner's function, as a property calls it: every call is kept, with what came of it."""
+
+    function: Callable[..., Any]
+    names: Sequence[str]
+    rights: Sequence[Any]  # of the examples, among which every form of an answer is
+    calls: list[tuple[dict[str, Any], Fault]] = field(default_factory=list)
+
+    def __call__(self, *args: Any) -> Any:
+        inputs = {
+            self.names[place] if place < len(self.names) else f"argument {place + 1}": value
+            for place, value in enumerate(args)
+        }
+        try:
+            value = self.function(*copy_inputs(inputs).values())
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            fault = find_fault(failed_by(error), None, 0.0)
+            if fault.layer == "not attempted":  # in some branch: the examples have answers
+                fault = Fault("raised", "NotImplementedError")
+            self.calls.append((inputs, fault))
+            raise _Refused from error
+        answer = plain(value)
+        misfits = [find_misfit(answer, type(value).__name__, right) for right in self.rights]
+        misfit = misfits[0] if all(misfits) else None
+        self.calls.append((inputs, misfit or Fault("value", show(answer))))
+        if misfit:
+            raise _Refused
+        return answer
+
+
+@dataclass(frozen=True)
+class _Broken:
+    """A property that does not hold: the calls that it made, and what it expected of the last."""
+
+    calls: list[tuple[dict[str, Any], Fault]]
+    expected: str
+
+    @property
+    def shown(self) -> list[tuple[dict[str, Any], Fault]]:
+        """The call to compare with and the call that the expectation is about, if they are two."""
+        return self.calls if len(self.calls) == 1 else [self.calls[0], self.calls[-1]]
+
+    def starts_with(self, example: Example) -> bool:
+        """Whether the first call is that of an example."""
+        return _same_inputs(self.calls[0][0], example.inputs)
+
+
+def _same_inputs(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    return left.keys() == right.keys() and all(equal(left[name], right[name]) for name in left)
+
+
+def _broken_property(
     stored: Stored, function: Callable[..., Any], examples: Sequence[Example]
-) -> tuple[Example, str] | None:
-    """Return the first inputs on which a property fails, with the sentence that says so."""
+) -> _Broken | None:
+    """Return the first property that fails on some inputs, or None.
+
+    An error of the property itself is none of the learner's: it is raised. But an answer of a
+    size or with values that the property cannot reckon with is.
+    """
+    names = max((list(e.inputs) for e in stored.examples), key=len)
+    rights = [e.right for e in stored.examples]
+    rules = [PROPERTIES[name] for name in stored.properties]
     for example in examples:
-        for name in stored.properties:
+        for rule in rules:
+            watched = _Watched(function, names, rights)
+            expected = stored.expects
             try:
                 with quiet(), time_limit(CALL_SECONDS):
-                    sentence = PROPERTIES[name](function, copy_inputs(example.inputs))
-            except (Exception, TimeIsUp) as error:
-                sentence = f"an answer; it raised {type(error).__name__}: {error}"
-            if sentence:
-                return example, sentence
+                    expected = rule(watched, copy_inputs(example.inputs))
+            except (_Refused, ValueError, IndexError):
+                if not watched.calls:
+                    raise
+            except TimeIsUp as error:
+                fault = find_fault(failed_by(error), None, 0.0)
+                watched.calls[-1:] = [(watched.calls[-1][0], fault)]
+            if expected:
+                return _Broken(watched.calls, expected)
     return None
 
 

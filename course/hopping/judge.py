@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from hopping.cases import show, show_call
 from hopping.observe import Outcome
+from hopping.unwritten import LEFT_OVER
 
 Tolerance = float | tuple[float, ...]
 
@@ -92,7 +94,8 @@ def recognise(
 
     It must agree wherever the function returned finite numbers, and explain the first fault, which
     is the one that a message shows. Of several, the one that agrees most often wins; then the one
-    listed first.
+    listed first. Python's own numbers raise an error where NumPy's become inf or nan: that counts
+    as not finite.
     """
     best, most = None, 0
     first = next((i for i, fault in enumerate(faults) if fault), None)
@@ -101,13 +104,23 @@ def recognise(
     for wrong in wrongs:
         pairs = zip(outcomes, wrong.outcomes, strict=True)
         agree = [same(o, w, tolerance) for o, w in pairs]
-        excused = [fault is not None and fault.layer == "not finite" for fault in faults]
+        excused = [
+            fault is not None and (fault.layer == "not finite" or _has_no_number(outcome))
+            for fault, outcome in zip(faults, outcomes, strict=True)
+        ]
         if not all(a or e for a, e in zip(agree, excused, strict=True)):
             continue
         explained = agree[first] or (excused[first] and _not_finite(wrong.outcomes[first].value))
         if explained and sum(agree) > most:
             best, most = wrong, sum(agree)
     return best
+
+
+def _has_no_number(outcome: Outcome) -> bool:
+    """Whether a call raised what the module `math` raises for an infinite or undefined answer."""
+    return outcome.raised in ("OverflowError", "ZeroDivisionError") or (
+        outcome.raised == "ValueError" and outcome.detail.startswith("math domain error")
+    )
 
 
 def _not_finite(value: Any) -> bool:
@@ -127,16 +140,31 @@ LABELS = {
 
 
 def describe(
-    name: str, example: Example, fault: Fault, expected: str, hint: str | None = None
+    name: str,
+    calls: Sequence[tuple[dict[str, Any], Fault]],
+    expected: str,
+    hint: str | None = None,
 ) -> str:
-    """Return the message for one fault: the call, what came back, the promise, one hint."""
-    if fault.layer == "not attempted":
-        if fault.words and fault.words != name:
-            return f"{name}: it calls {fault.words}, which is not written yet. Write that first."
-        return f"{name}: not written yet. Replace `raise NotImplementedError` by your own code."
-    rows = [("called with", show_call(example.inputs))]
-    rows.append((LABELS.get(fault.layer, "came back"), fault.words))
-    shapes = [f"{k} {v.shape}" for k, v in example.inputs.items() if isinstance(v, np.ndarray)]
+    """Return the message for a fault: the call, what came back, the promise, one hint.
+
+    Parameters
+    ----------
+    name : str
+        The exercise.
+    calls : sequence of (dict, Fault)
+        The inputs of one call, or of two that are compared, with what came of each.
+    expected : str
+        What was expected of the last call.
+    hint : str, optional
+        What may help.
+    """
+    first, rows = calls[0][0], []
+    for number, (inputs, fault) in enumerate(calls):
+        rows.append(("then with", _show_change(first, inputs)) if number else
+                    ("called with", show_call(inputs)))  # fmt: skip
+        rows.append((LABELS.get(fault.layer, "came back"), fault.words))
+    inputs, fault = calls[-1]
+    shapes = [f"{k} {v.shape}" for k, v in inputs.items() if isinstance(v, np.ndarray)]
     if fault.layer == "raised" and shapes:
         rows.append(("shapes", ", ".join(shapes)))
     rows.append(("expected", expected))
@@ -144,6 +172,65 @@ def describe(
         rows.append(("hint", hint))
     lines = [f"  {label:11}  {words}".replace("\n", "\n" + " " * 15) for label, words in rows]
     return "\n".join([f"{name}: not right yet.", *lines])
+
+
+def _show_change(first: dict[str, Any], inputs: dict[str, Any]) -> str:
+    """Return the inputs of a call that differ from those of the first one."""
+    changed = {k: v for k, v in inputs.items() if k not in first or not equal(v, first[k])}
+    rest = [k for k in inputs if k not in changed]
+    return show_call(changed) + (f"; {' and '.join(rest)} as before" if rest else "")
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Whether two inputs are the same."""
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return np.array_equal(left, right)
+    return left == right
+
+
+def not_written(name: str, stub: str, started: bool) -> str:
+    """Return the message for a function that ended in ``raise NotImplementedError``.
+
+    Parameters
+    ----------
+    name : str
+        The exercise.
+    stub : str
+        The function whose line that is, "" if unknown.
+    started : bool
+        Whether it holds more than that line.
+    """
+    if stub in ("", name):
+        if started:
+            return f"{name}: {LEFT_OVER}"
+        return f"{name}: not written yet. Replace `raise NotImplementedError` by your own code."
+    if started:
+        return f"{name}: it calls {stub}. In {stub}, {LEFT_OVER}"
+    return f"{name}: it calls {stub}, which is not written yet. Write that first."
+
+
+def find_misfit(value: Any, kind: str, right: Any) -> Fault | None:
+    """Return the fault of an answer of another form than right answers to other calls have.
+
+    Parameters
+    ----------
+    value : float, bool, str, ndarray, tuple or None
+        The answer.
+    kind : str
+        The name of its type.
+    right : float, bool, str, ndarray or tuple of these
+        The right answer to another call: same type, as many axes, but of another size maybe.
+    """
+    if isinstance(right, tuple) and isinstance(value, tuple) and len(right) == len(value):
+        parts = zip(value, right, strict=True)
+        return next(filter(None, (find_misfit(v, type(v).__name__, r) for v, r in parts)), None)
+    fault = _value_fault(value, kind, right, 0.0)
+    if fault and fault.layer == "type":
+        return Fault("type", re.sub(r" of shape \(.*\)", "", fault.words))
+    if np.ndim(value) != np.ndim(right):
+        axes = ("a single number", "an array with one axis", "an array with two axes")
+        return Fault("shape", f"{show(value)}; promised is {axes[np.ndim(right)]}")
+    return None
 
 
 def _container(outcome: Outcome) -> str:

@@ -132,13 +132,10 @@ def observe(
                 result = function(*given.values())
             finally:
                 noisy = was_noisy()
-    except TimeIsUp as error:
-        return Outcome(raised="TimeIsUp", detail=str(error))
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        detail, raised_in = _where(error)
-        return Outcome(raised=type(error).__name__, detail=detail, raised_in=raised_in, noisy=noisy)
+        return replace(failed_by(error), noisy=noisy)
     changed = tuple(name for name in inputs if not _identical(given[name], inputs[name]))
     shares = next((name for name, value in given.items() if _overlap(result, value)), "")
     return Outcome(
@@ -148,6 +145,14 @@ def observe(
         shares=shares,
         noisy=noisy,
     )
+
+
+def failed_by(error: BaseException) -> Outcome:
+    """Return the outcome of a call that `error` ended."""
+    if isinstance(error, TimeIsUp):
+        return Outcome(raised="TimeIsUp", detail=str(error))
+    detail, raised_in = _where(error)
+    return Outcome(raised=type(error).__name__, detail=detail, raised_in=raised_in)
 
 
 def observe_all(

@@ -6,13 +6,17 @@ made. Both are no mistake of the learner's, who may well run all cells before wr
 
 from __future__ import annotations
 
+import ast
 import dis
+import inspect
 import linecache
 import sys
+import textwrap
 import traceback
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+LEFT_OVER = "the line `raise NotImplementedError` is still there. Return your result instead of it."
 _awaited: dict[str, str] = {}  # names that a cell would have made, and the stub that stopped it
 
 
@@ -47,6 +51,8 @@ def _sentence(error: BaseException, own: list[FrameType], frames: list[FrameType
         if error.args or not stub.isidentifier():
             return ""
         sentence = f"not written yet: {stub}"
+        if is_started(own[-1].f_code):
+            sentence = f"{stub}: {LEFT_OVER}"
     else:
         name = getattr(error, "name", None)
         stub = _awaited.get(name, "")
@@ -67,3 +73,27 @@ def _made_by(cell: str) -> list[str]:
     except SyntaxError:
         return []
     return [step.argval for step in dis.get_instructions(code) if step.opname == "STORE_NAME"]
+
+
+def is_started(code: CodeType | None) -> bool:
+    """Whether a function holds more than a docstring and ``raise NotImplementedError``.
+
+    Parameters
+    ----------
+    code : code object or None
+        The function's code; without one, or without its source, the answer is False.
+    """
+    try:
+        (function,) = ast.parse(textwrap.dedent(inspect.getsource(code))).body
+        body = function.body
+    except Exception:  # what cannot be read holds nothing that is known
+        return False
+    return isinstance(body, list) and not all(map(_is_no_code, body))
+
+
+def _is_no_code(step: ast.stmt) -> bool:
+    if isinstance(step, ast.Raise):
+        return "NotImplementedError" in ast.dump(step)
+    return isinstance(step, ast.Pass) or (
+        isinstance(step, ast.Expr) and isinstance(step.value, ast.Constant)
+    )

@@ -3,7 +3,27 @@
 from __future__ import annotations
 
 import html
+import re
+import textwrap
 from dataclasses import dataclass
+
+WIDTH = 84  # columns that fit a notebook's output, which breaks longer lines within words
+# What stands before the words of a line: blanks, and a label with two blanks behind it.
+START = re.compile(r" *(?:[a-z]+(?: [a-z]+)*  +)?")
+
+
+def wrapped(message: str) -> str:
+    """Break the long lines of a message between words, each below the words of its line."""
+    return "\n".join(
+        textwrap.fill(
+            line,
+            WIDTH,
+            subsequent_indent=" " * START.match(line).end(),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in message.splitlines()
+    )
 
 
 @dataclass(frozen=True)
@@ -26,7 +46,7 @@ class Verdict:
     passed : bool
         True when nothing was found wrong.
     message : str
-        What a learner reads.
+        What a learner reads, each sentence on one line however long.
     misconception : str or None
         Slug of the known wrong answer that was recognised.
     points, max_points : float
@@ -44,7 +64,7 @@ class Verdict:
     parts: tuple[Part, ...] = ()
 
     def __str__(self) -> str:
-        return self.message
+        return wrapped(self.message)
 
     __repr__ = __str__
 
@@ -52,7 +72,7 @@ class Verdict:
         colour = "#009E73" if self.passed else "#D55E00"
         return (
             f'<div style="border-left: 4px solid {colour}; padding: 0.3em 0.8em; '
-            f'white-space: pre-wrap; font-family: monospace">{html.escape(self.message)}</div>'
+            f'white-space: pre-wrap; font-family: monospace">{html.escape(str(self))}</div>'
         )
 
 
@@ -60,4 +80,4 @@ class CheckFailed(AssertionError):
     """Something is not as it should be; a notebook shows the message without our own code."""
 
     def _render_traceback_(self) -> list[str]:
-        return str(self).splitlines()
+        return wrapped(str(self)).splitlines()
