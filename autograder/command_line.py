@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.course import Course, CourseError
+from autograder.course import Course, CourseError, declared_exercises
 from autograder.printable import printable
 
 # What a command needs is imported when it runs, so that --help is there at once.
@@ -243,10 +243,9 @@ def _build(options: argparse.Namespace) -> int:
     changed = []
     if not is_built(course):
         from autograder.build import build
-        from autograder.exercises import load
 
         built_from = inputs(course)  # before, because a text may be edited meanwhile
-        changed = build(course, load(), progress=_say)
+        changed = build(course, declared_exercises(), progress=_say)
         remember(course, built_from)
     _say("\n".join(f"changed: {name}" for name in changed) or "Everything was up to date.")
     return DONE
@@ -314,7 +313,6 @@ def _export(options: argparse.Namespace) -> int:
 def _demo(options: argparse.Namespace) -> int:
     from autograder.course import known_lessons
     from autograder.demo import assemble
-    from autograder.exercises import load
     from autograder.feedback import write_feedback
     from autograder.grading import grade_class
     from autograder.releasing import release_assignment
@@ -323,7 +321,7 @@ def _demo(options: argparse.Namespace) -> int:
     course = _course(options)
     folder = options.into or Path(tempfile.mkdtemp(prefix="sample-class-"))
     _say("Assembling a sample class from the exercises' own right and wrong answers ...")
-    sample = assemble(course, folder, load())
+    sample = assemble(course, folder, declared_exercises())
     for lesson in known_lessons(sample):
         release_assignment(sample, lesson)
     results = grade_class(sample, workers=options.workers)

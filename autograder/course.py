@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from nbgrader.coursedir import CourseDirectory
     from traitlets.config import Config
 
+    from autograder.exercise import Exercise
+
 # nbgrader takes a second to import, so the functions that need it import it themselves and a
 # command's --help stays quick.
 
@@ -171,6 +173,22 @@ class Course:
                 yield gradebook
         except DatabaseError as error:
             raise CourseError(explain_database_error(directory.db_url, str(error.orig))) from error
+
+
+def declared_exercises() -> dict[str, Exercise]:
+    """Return every exercise by name.
+
+    Raises
+    ------
+    CourseError
+        If a declaration cannot be used.
+    """
+    from autograder.exercises import DeclarationError, load
+
+    try:
+        return load()
+    except DeclarationError as error:
+        raise CourseError(str(error)) from error
 
 
 def known_lessons(course: Course) -> list[str]:

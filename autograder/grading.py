@@ -28,7 +28,13 @@ from nbgrader.utils import parse_utc
 from sqlalchemy.exc import DataError
 from tqdm import tqdm
 
-from autograder.course import Course, CourseError, known_lessons, source_path
+from autograder.course import (
+    Course,
+    CourseError,
+    declared_exercises,
+    known_lessons,
+    source_path,
+)
 from autograder.gradebook import Gradebook, connect
 from autograder.handed_in import TIMESTAMP, HandedIn, read_handed_in
 from autograder.journal import Record, course_version, load, read_limits, save, write_whole
@@ -254,6 +260,8 @@ class _Run:
         """Settle what cannot be run or is up to date, run the rest, and record every answer."""
         known = {(each.student, each.lesson) for each in self.gradebook.points()}
         to_run = [pair for pair in pairs if self._has_to_run(*pair, force, pair in known)]
+        if to_run:
+            declared_exercises()  # what is wrong there is no submission's fault
         workers = max(1, min(workers, len(to_run)))
         warning = isolation_warning() if to_run else None
         if warning:

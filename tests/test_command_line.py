@@ -116,6 +116,48 @@ def test_ctrl_c_says_that_the_command_can_go_on(course, monkeypatch, capsys):
     assert capsys.readouterr().err == "\nautograder: stopped. The same command goes on from here.\n"
 
 
+DECLARATION = """
+from dataclasses import replace
+
+from autograder.exercises.lse_gradient import LSE
+
+EXERCISES = ({})
+"""
+GROUP = 'replace(LSE, groups=(replace(LSE.groups[0], weight=0.9),), name="new", lesson="09_odd"),'
+
+
+@pytest.mark.parametrize(
+    ("exercises", "says"),
+    [
+        (GROUP, "new: the weights of its groups must sum to 1. Correct the declaration."),
+        ('replace(LSE, lesson="09_odd"),', "'lse' is declared also in autograder/exercises/lse_gr"),
+        ('replace(LSE, name="new"),', "'new' is declared for the lesson '01_lse_gradient'."),
+        ('replace(LSE, lesson="09_odd", name="new"),' * 2, "'new' is declared twice."),
+        ("LSE", "TypeError: 'Exercise' object is not iterable. Correct the declaration."),
+        ("LSE,,", "SyntaxError: "),
+    ],
+)
+def test_a_wrong_declaration_is_one_line_with_its_file(
+    exercises, says, course, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "odd.py").write_text(DECLARATION.format(exercises))
+    package = autograder.exercises
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "autograder.exercises.odd", raising=False)
+    package.load.cache_clear()
+    hand_in(course, "ana", answered(course))
+    try:
+        for command in ("build", "grade", "demo"):
+            assert main([command, "--course", str(course.root)]) == 2
+            (line,) = [
+                line for line in capsys.readouterr().err.splitlines() if "grading:" not in line
+            ]
+            assert line.startswith("autograder: autograder/exercises/odd.py: ")
+            assert says in line
+    finally:
+        package.load.cache_clear()
+
+
 # --- Grading commands --------------------------------------------------------------------------
 
 
