@@ -59,7 +59,23 @@ def test_check_answers_counts_right_and_open_ones():
     assert "✗" in text
     open_one = check_answers({"w1": "(b)"}, measured)
     assert "1 of 2 right. 1 not answered" in open_one.closing
-    assert open_one.rows[1] == ("w2", "", "", "answer first")
+    assert open_one.rows[1] == ("w2", "", "", "write a, b, c or d")
+
+
+@pytest.mark.parametrize("answer", ["A", " a ", "(a)", "a.", "A) "])
+def test_a_letter_counts_however_it_is_written(answer):
+    comparison = check_answers({"w1": answer}, {"w1": lambda: pick(0, a=0, b=1)})
+    assert comparison.rows == (("w1", "a", "a", "0"),)
+    assert comparison.closing == "1 of 1 right."
+
+
+@pytest.mark.parametrize("answer", ["inf", "1e-5", "e", "ab", "", None, 3])
+def test_what_is_no_letter_is_no_answer(answer):
+    comparison = check_answers({"w3": answer}, {"w3": lambda: pick(math.inf, a=math.inf, b=1)})
+    ((_, _, letter, value),) = comparison.rows
+    assert (letter, value) == ("", "write a, b, c or d")
+    assert "✗" not in str(comparison)
+    assert "0 of 1 right. 1 not answered yet" in comparison.closing
 
 
 def test_reveal_leaves_open_what_cannot_be_measured_yet():

@@ -11,6 +11,7 @@ from hopping.cases import show
 from hopping.verdict import CheckFailed
 
 Option = float | str
+LETTERS = ("a", "b", "c", "d")
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def commit(prediction: Mapping[str, str], questions: int) -> str:
     open_ones = [
         name
         for name in (f"q{i}" for i in range(1, questions + 1))
-        if _letter(prediction.get(name)) not in ("a", "b", "c", "d")
+        if _letter(prediction.get(name)) not in LETTERS
     ]
     if open_ones:
         raise CheckFailed(
@@ -125,13 +126,16 @@ def commit(prediction: Mapping[str, str], questions: int) -> str:
 def check_answers(
     answers: Mapping[str, str], measured: Mapping[str, Callable[[], Measured]]
 ) -> Comparison:
-    """Check warm-up answers at once, each against a measurement made now."""
+    """Check warm-up answers at once, each against a measurement made now.
+
+    An answer that is none of the letters gets no measurement to see: it is no answer yet.
+    """
     rows = tuple(
-        (name, choice, letter if choice else "", value if choice else "answer first")
-        for name, choice, letter, value in _rows(answers, measured)
+        row if row[1] in LETTERS else (*row[:2], "", "write a, b, c or d")
+        for row in _rows(answers, measured)
     )
-    right = sum(choice == letter for _, choice, letter, _ in rows if choice)
-    missing = sum(not choice for _, choice, _, _ in rows)
+    right = sum(choice == letter for _, choice, letter, _ in rows if choice in LETTERS)
+    missing = sum(choice not in LETTERS for _, choice, _, _ in rows)
     closing = f"{right} of {len(rows)} right."
     if missing:
         closing += f" {missing} not answered yet: write a letter and run the cell again."
