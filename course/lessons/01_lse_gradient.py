@@ -416,7 +416,8 @@ else:
         (lowest > -1e-9, highest < 1e-9), "neither"
     )
     print(f"eigenvalues from {lowest:.2g} to {highest:.2g}: by your measurement lse is {measured}")
-    print(f"your verdict: {verdict or 'not written yet'}", "✓" if verdict == measured else "✗")
+    mark = "✓" if verdict.strip().lower() == measured else "✗"
+    print(f"your verdict: {verdict or 'not written yet'} {mark}")
 
 # %% [markdown] name="claim_settled"
 # <details><summary>What is true</summary>

@@ -554,7 +554,8 @@ else:
     typical = {share > 0.5 for share in shares}
     measured = "depends" if len(typical) == 2 else "always" if typical == {True} else "never"
     print(f"your measurement says: {measured}")
-    print(f"your verdict: {verdict or 'not written yet'}", "✓" if verdict == measured else "✗")
+    mark = "✓" if verdict.strip().lower() == measured else "✗"
+    print(f"your verdict: {verdict or 'not written yet'} {mark}")
 
 # %% [markdown] name="claim_settled"
 # <details><summary>What is true</summary>

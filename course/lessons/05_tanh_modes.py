@@ -653,7 +653,7 @@ else:
     print(f"{max(valleys)} at most; the bound 2n is 20:", f"✗ {over} are above it" if over else "✓")
     print(f"four orthogonal tokens: {orthogonal} valleys of {2**4} components")
     sound = not over and components == 2**10 and orthogonal == stable_modes(np.eye(4)).sum()
-    right = "✓" if sound and verdict == measured else "✗"
+    right = "✓" if sound and verdict.strip().lower() == measured else "✗"
     print(f"by your counts: {measured}. Your verdict: {verdict or 'not written yet'} {right}")
     if not sound:
         print("A count is not right: take the corners that stable_modes calls True.")

@@ -707,7 +707,8 @@ for name, case in cases.items():
     print("-> against the claim" if gap < 0.01 and out else "-> no counterexample")
 measured = "false" if found >= 3 else "not refuted yet"
 print(f"{found} counterexamples: by your measurement the claim is {measured};", end=" ")
-print(f"your verdict: {verdict or 'not written yet'}", "✓" if verdict == measured else "✗")
+mark = "✓" if verdict.strip().lower() == measured else "✗"
+print(f"your verdict: {verdict or 'not written yet'} {mark}")
 
 # %% [markdown] name="claim_settled"
 # <details><summary>What is true</summary>
