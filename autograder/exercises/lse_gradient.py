@@ -1114,6 +1114,7 @@ GRADCHECK = Exercise(
             (_project_case("lse E", *_lse_pair(_E), _E.xi), _BOWL),
         ),
     ),
+    properties=("tells_gradients_at_a_fresh_place",),
     misconceptions=(
         Misconception(
             "always-passes", "Which gradient would your check refuse?", lambda f, grad, xi: True

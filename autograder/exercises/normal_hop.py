@@ -1057,7 +1057,7 @@ HOP_NUMBERS = Exercise(
             ),
         ),
     ),
-    properties=("drops_from_apex_to_ground",),
+    properties=("drops_from_apex_to_ground", "knows_the_bowl_at_a_fresh_place"),
     misconceptions=(
         Misconception(
             "ground-below-the-start",

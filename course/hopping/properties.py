@@ -762,6 +762,30 @@ def finds_no_rest_in_running_away(function: Callable, inputs: Inputs) -> str | N
     )
 
 
+def tells_gradients_at_a_fresh_place(function: Callable, inputs: Inputs) -> str | None:
+    """Check what is said of right and wrong gradients at a place that no example has."""
+    xi = _fresh_place(inputs)
+    for f, grad in (("bowl", "bowl"), ("bowl", "sines"), ("exponential", "exponential")):
+        if function(Function(f), Function(f"{grad}_gradient"), xi) != (f == grad):
+            return f"{f == grad}: this is {'' if f == grad else 'not '}the gradient of this f"
+    return None
+
+
+def knows_the_bowl_at_a_fresh_place(function: Callable, inputs: Inputs) -> str | None:
+    """Check the numbers of a hop over the bowl at a place that no example has."""
+    xi = _fresh_place(inputs)
+    numbers = function(Function("bowl"), Function("bowl_gradient"), xi)
+    height = float(xi @ xi) / 2
+    right = np.array([np.sqrt(1 + 2 * height), height + 1, 0, height + 1, 0])
+    if np.shape(numbers) != (5,) or _off(numbers, right):
+        return f"{show(right)}: the gradient is xi, so the ground is at the origin"
+    return None
+
+
+def _fresh_place(inputs: Inputs) -> np.ndarray:
+    return np.random.default_rng(11).normal(size=len(inputs["xi"]))
+
+
 PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
     rule.__name__: rule
     for rule in (
@@ -825,5 +849,7 @@ PROPERTIES: dict[str, Callable[[Callable, Inputs], str | None]] = {
         counts_one_valley_when_hot,
         vanishes_for_a_constant_step,
         finds_no_rest_in_running_away,
+        tells_gradients_at_a_fresh_place,
+        knows_the_bowl_at_a_fresh_place,
     )
 }
