@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import io
+import itertools
 import json
 import os
 import re
@@ -200,6 +201,9 @@ def test_exercises_come_in_the_order_of_the_lesson(work):
         "gradcheck",
     ]
     assert "Next: lse, in 01_lse_gradient." in progress().closing
+    titles = [lesson.row[0] for lesson in progress().lessons]
+    assert titles[0] == "1 · The softmax average is a gradient"
+    assert titles[2] == "03_cccp", "its notebook is not here"
     (work / "01_lse_gradient" / NOTEBOOK).write_bytes(b"\xff not a notebook")
     assert sorted(names(progress())) == sorted(in_order), "without it they are all there still"
 
@@ -457,7 +461,8 @@ def shown(*rows):
 def test_the_table_says_it_in_words():
     text = str(shown("xo", "oot"))
     assert "01_<lesson>  1 of 2" in text
-    assert "f0, f1, f2 (passed on 2026-03-01, not now)" in text
+    assert "1 f0, 2 f1, 3 f2 (passed on 2026-03-01, not now)" in text
+    assert "newest pass" in text.splitlines()[0]
     assert text.endswith("1 of 5 exercises pass. Next: f1, in 01_<lesson>.")
     assert str(shown("xx", "x")).endswith("All 3 exercises pass.")
 
@@ -468,6 +473,10 @@ def test_the_page_has_headings_escapes_names_and_describes_its_picture():
     assert "<lesson>" not in page
     assert page.count('scope="col"') == 4
     assert page.count('scope="row"') == 2
+    cells = re.findall(r'<t[hd][^>]* style="([^"]+)"', page)
+    assert len(cells) == 12
+    assert all("text-align: left" in style for style in cells)
+    assert sum("nowrap" not in style for style in cells) == 2, "the names of what is open"
     (alt,) = re.findall(r'<img alt="([^"]+)"', page)
     assert alt == "1 of 4 exercises pass. Filled circles pass, hollow ones are open."
     assert data["text/plain"] == str(shown("xo", "oo"))
@@ -511,6 +520,17 @@ def test_every_mark_and_count_is_inside(rows):
     for text in (*ax.texts, *ax.get_yticklabels(), *picture.texts):
         box = text.get_window_extent()
         assert room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0, text
+
+
+def test_the_titles_of_lessons_fit_beside_the_marks(work):
+    picture = progress().picture()
+    picture.draw_without_rendering()
+    (ax,) = picture.axes
+    labels = ax.get_yticklabels()
+    assert labels[0].get_text().replace("\n", " ") == "1 · The softmax average is a gradient"
+    boxes = [label.get_window_extent() for label in labels]
+    assert all(box.x0 >= picture.bbox.x0 for box in boxes)
+    assert all(above.y0 > below.y1 for above, below in itertools.pairwise(boxes))
 
 
 def test_drawing_is_pure():

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -219,10 +220,21 @@ class Standing:
 
 @dataclass(frozen=True)
 class LessonProgress:
-    """A lesson and its exercises, in the order in which they are met."""
+    """A lesson and its exercises, in the order in which they are met.
+
+    Attributes
+    ----------
+    lesson : str
+        The name of its folder.
+    standings : tuple of Standing
+        One for each exercise.
+    title : str
+        What its notebook calls it, "" if that is not at hand.
+    """
 
     lesson: str
     standings: tuple[Standing, ...]
+    title: str = ""
 
     @property
     def count(self) -> str:
@@ -231,8 +243,9 @@ class LessonProgress:
 
     @property
     def open_ones(self) -> str:
-        """The names of those that do not pass."""
-        return ", ".join(str(s) for s in self.standings if not s.passed)
+        """The numbers and names of those that do not pass."""
+        numbered = enumerate(self.standings, 1)
+        return ", ".join(f"{number} {s}" for number, s in numbered if not s.passed)
 
     @property
     def newest(self) -> str:
@@ -243,7 +256,7 @@ class LessonProgress:
     @property
     def row(self) -> tuple[str, str, str, str]:
         """The lesson's line in a table."""
-        return (self.lesson, self.count, self.newest, self.open_ones)
+        return (self.title or self.lesson, self.count, self.newest, self.open_ones)
 
 
 @dataclass(frozen=True)
@@ -286,7 +299,7 @@ class Progress:
         """Return a figure with one row of marks a lesson."""
         from hopping import draw
 
-        size = (7.5, 1.6 + 0.42 * len(self.lessons))
+        size = (7.5, 1.6 + 0.47 * len(self.lessons))
         with draw.figure(words=self.words, size=size) as (picture, (ax,)):
             draw_progress(ax, self.lessons)
         return picture
@@ -303,10 +316,17 @@ class Progress:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{name}</th>' for name in HEAD)
+        # A notebook's own style would align them on the right, and break "5 of 6". The names of
+        # what is open, the last column, may take several lines.
+        left, whole = "text-align: left", "text-align: left; white-space: nowrap"
+        styles = (whole,) * (len(HEAD) - 1) + (left,)
+        head = "".join(f'<th scope="col" style="{whole}">{name}</th>' for name in HEAD)
         body = "".join(
-            f'<tr><th scope="row">{html.escape(first)}</th>'
-            + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            f'<tr><th scope="row" style="{whole}">{html.escape(first)}</th>'
+            + "".join(
+                f'<td style="{style}">{html.escape(cell)}</td>'
+                for cell, style in zip(cells, styles[1:], strict=True)
+            )
             + "</tr>"
             for first, *cells in (lesson.row for lesson in self.lessons)
         )
@@ -320,7 +340,7 @@ class Progress:
         return {"text/plain": str(self), "text/html": self._repr_html_() + drawn["text/html"]}
 
 
-HEAD = ("lesson", "pass", "last new one", "still open")
+HEAD = ("lesson", "pass", "newest pass", "still open")
 
 
 def progress() -> Progress:
@@ -337,9 +357,11 @@ def progress() -> Progress:
     found: list[tuple[str, Record]] = []
     notes: list[str] = []
     order: list[str] = []
+    titles: dict[str, str] = {}
     for folder in _folders(notes):
         found += _read_or_tell(folder, notes).items()
         order += _order_in(folder)
+        titles[folder.name] = _title_in(folder)
     found.sort(key=lambda item: item[1].checked)
     records: dict[str, Record] = {}
     for name, record in (*found, *_pending.items()):
@@ -353,7 +375,11 @@ def progress() -> Progress:
         )
     return Progress(
         tuple(
-            LessonProgress(lesson, tuple(_standing(name, records.get(name)) for name in names))
+            LessonProgress(
+                lesson,
+                tuple(_standing(name, records.get(name)) for name in names),
+                titles.get(lesson, ""),
+            )
             for lesson, names in _lessons(order).items()
         ),
         tuple(notes),
@@ -417,11 +443,21 @@ def _read_or_tell(folder: Path, notes: list[str]) -> dict[str, Record]:
 
 def _order_in(folder: Path) -> list[str]:
     """Return the names of the exercises that the notebooks in a folder check, from the top."""
-    names: list[str] = []
+    return [
+        name for text in _notebooks_in(folder) for name in re.findall(r'"check\((\w+)\)"', text)
+    ]
+
+
+def _title_in(folder: Path) -> str:
+    """Return the numbered heading of the first notebook in a folder that has one, or ""."""
+    found = (re.search(r'"# (\d+ · [^"\\]+)', text) for text in _notebooks_in(folder))
+    return next((match[1] for match in found if match), "")
+
+
+def _notebooks_in(folder: Path) -> Iterator[str]:
     for path in sorted(folder.glob("*.ipynb")):
         with suppress(OSError):
-            names += re.findall(r'"check\((\w+)\)"', path.read_text("utf-8", "replace"))
-    return names
+            yield path.read_text("utf-8", "replace")
 
 
 def _day(moment: datetime) -> str:
@@ -466,7 +502,12 @@ def draw_progress(ax: Axes, lessons: Sequence[LessonProgress]) -> list[Artist]:
         ax.text(longest + 0.6, row, lesson.count, va="center", fontsize=12)
         for row, lesson in enumerate(lessons)
     ]
-    ax.set_yticks(range(len(lessons)), [lesson.lesson for lesson in lessons])
+    names = [textwrap.fill(lesson.title or lesson.lesson, 26) for lesson in lessons]
+    ax.set_yticks(range(len(lessons)), names)
     ax.set_xticks(range(1, longest + 1))
-    ax.set(xlim=(0.4, longest + 1.7), ylim=(len(lessons) - 0.4, -0.6), xlabel="exercise")
+    ax.set(
+        xlim=(0.4, longest + 1.7),
+        ylim=(len(lessons) - 0.4, -0.6),
+        xlabel="exercise, in the order of the lesson",
+    )
     return artists
