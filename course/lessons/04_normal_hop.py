@@ -650,7 +650,7 @@ reveal(
 # alone and returns a number, `gradient` returns its gradient. It returns five numbers: the length
 # of the walk for a rise of 1, the height of the apex, the height of the ground below the apex, the
 # drop, and the bend, which is what the drop has beyond $1 + \tfrac12\|g\|^2$. The exam hands it
-# surfaces of three kinds.
+# the surfaces of three kernels, and a bowl that is steeper than ours.
 #
 # Then draw one hop in space for each of the three, with the tokens `Y` of the warm-up, β = ¼ and
 # the query (−1.9, −1). If you count heights from $E(0)$, the three fit one box. A
