@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 
 from autograder import safe_html
 from autograder.course import Course, source_path
-from autograder.gradebook import Gradebook, connect
+from autograder.gradebook import NO_RESPONSE, Gradebook, connect
 from autograder.journal import write_whole
 from autograder.outcome import MISSING, Result, Score
 from autograder.printable import printable
@@ -72,12 +72,15 @@ def write_feedback(course: Course, results: Iterable[Result]) -> list[Path]:
 def page(course: Course, gradebook: Gradebook, result: Result) -> str:
     """Return one page's HTML."""
     verdicts = {verdict.exercise: verdict for verdict in result.verdicts}
-    blocks = []
+    blocks: list[Block] = []
+    comments: Mapping[str, str] = {}
+    errors: Mapping[str, NotebookNode] = {}
     if result.graded:
         graded = course.autograded / result.student / result.lesson
         nb = nbformat.read(graded / f"{_page_path(course, result).stem}.ipynb", as_version=4)
         scores = {score.name: score for score in result.scores}
         comments = gradebook.comments(result.student, result.lesson)
+        errors = _errors(nb)
         show = _Show(time.monotonic() + PAGE_SECONDS)
         blocks = [_block(cell, scores, verdicts, comments, show) for cell in nb.cells]
     return _template().render(
@@ -87,7 +90,7 @@ def page(course: Course, gradebook: Gradebook, result: Result) -> str:
         verdicts=verdicts,
         blocks=blocks,
         number=number,
-        remark=_remark,
+        remark=_Remark(verdicts, comments, errors),
         code_style=Markup(safe_html.code_style()),
     )
 
@@ -168,13 +171,58 @@ def _failure(cell: NotebookNode) -> str:
     return f"The hidden test did not pass ({names[0]})."
 
 
-def _remark(score: Score, verdicts: Mapping[str, Verdict]) -> str:
-    if score.points is None:
-        return "to be graded by hand"
-    if score.manual:
-        return "graded by hand"
-    hint = HINT.search(verdicts[score.name].message) if score.name in verdicts else None
-    return hint.group(1) if hint else ""
+@dataclass(frozen=True)
+class _Remark:
+    """Says in a few words, beside a score, why it is not full or who gives it."""
+
+    verdicts: Mapping[str, Verdict]
+    comments: Mapping[str, str]
+    errors: Mapping[str, NotebookNode]
+
+    def __call__(self, score: Score) -> str:
+        if score.points is None:
+            return "to be graded by hand"
+        if score.manual:
+            # nbgrader's own words; a person who grades writes other ones, or none.
+            unanswered = self.comments.get(score.name) == NO_RESPONSE
+            return "left as it was handed out" if unanswered else "graded by hand"
+        if score.points >= score.max_points:
+            return ""
+        error, verdict = self.errors.get(score.name), self.verdicts.get(score.name)
+        if verdict is None:  # a prediction: the error is the examiner's
+            return _short(error.evalue) if error else ""
+        titles = tuple(f"  {part.title}: " for part in verdict.parts)
+        groups, others = [], []
+        for line in verdict.message.split("\n")[1:]:
+            (groups if line.startswith(titles) else others).append(line)
+        # The hint says most, then what became of the calls, then of the cell, then of a group.
+        if hint := HINT.search(verdict.message):
+            return hint.group(1)
+        if others:
+            return _short(others[0])
+        if error and error.ename == "KeyboardInterrupt":
+            return "its cell ran too long and was interrupted"
+        if error:
+            kind = error.ename if re.fullmatch(r"\w{1,40}", error.ename) else "an error"
+            return f"its cell raised {kind}"
+        fault = re.search(r"\(([^()]*)\)$", "\n".join(groups), re.MULTILINE)
+        return fault.group(1) if fault else ""
+
+
+def _short(text: str) -> str:
+    sentence = re.split(r"\.\s|\n", text.strip())[0]
+    return sentence if len(sentence) <= 100 else sentence[:97] + "..."
+
+
+def _errors(nb: NotebookNode) -> dict[str, NotebookNode]:
+    """Return the first error that each named cell raised, by ``grade_id``."""
+    return {
+        cell.metadata.nbgrader.grade_id: output
+        for cell in nb.cells
+        if cell.cell_type == "code" and "nbgrader" in cell.metadata
+        for output in reversed(cell.outputs)
+        if output.output_type == "error"
+    }
 
 
 def _page_path(course: Course, result: Result) -> Path:

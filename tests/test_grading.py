@@ -2,9 +2,11 @@
 
 import csv
 import errno
+import html
 import io
 import json
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -25,7 +27,7 @@ from classroom import (
     wrong,
 )
 
-from autograder import grading, journal, pool, safe_html
+from autograder import feedback, grading, journal, pool, safe_html
 from autograder.command_line import main
 from autograder.course import CourseError
 from autograder.examiner import examine
@@ -33,11 +35,12 @@ from autograder.exercises import load
 from autograder.feedback import visible, write_feedback
 from autograder.grading import grade_class
 from autograder.handed_in import read_handed_in
-from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES, Result
+from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES, Result, Score
 from autograder.releasing import release_assignment
 from autograder.report import as_json, csv_text, points_text, table
 from autograder.results import collect
 from autograder.standalone import standalone
+from hopping.verdict import Part, Verdict
 
 pytestmark = pytest.mark.usefixtures("no_pool")
 
@@ -328,6 +331,40 @@ def test_pages_show_formulas_points_groups_and_hints(graded, pages):
     assert "could not be graded" in pages["not-json"]
     assert "the file is a web page, not a notebook" in pages["not-json"]
     assert "ended the Python process" in pages["crash"]
+
+
+def remark(page, name):
+    """Return what the table of points says beside a score."""
+    row = re.search(rf'<tr><td><a href="#{name}">.*?</tr>', page, re.S).group()
+    return html.unescape(re.findall(r"<td>(.*?)</td>", row, re.S)[-1])
+
+
+def test_pages_say_beside_each_score_why_it_is_not_full(pages):
+    assert remark(pages["loop"], "lse") == "its cell ran too long and was interrupted"
+    assert "ended the Python process" in remark(pages["crash"], "attention_weights")
+    assert remark(pages["blank"], "lse") == "not written yet"
+    assert remark(pages["blank"], "commit_prediction").startswith("Choose a, b, c or d for q1")
+    assert remark(pages["blank"], "report") == "left as it was handed out"
+    assert remark(pages["ana"], "report") == "to be graded by hand"
+    assert remark(pages["ana"], "lse") == remark(pages["ana"], "commit_prediction") == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "ename", "says"),
+    [
+        ("  one: 0 of 2 (a wrong value)\n  hint: Think.\n  a call ended", "E", "Think."),
+        ("  one: 0 of 2 (too slow)\n  a call did not end", "E", "a call did not end"),
+        ("  one: 0 of 2 (not written yet)", "SyntaxError", "its cell raised SyntaxError"),
+        ("  one: 0 of 2 (not written yet)", "<b>", "its cell raised an error"),
+        ("  one: 2 of 2\n  two: 0 of 1 (a wrong value)", "", "a wrong value"),
+    ],
+)
+def test_a_remark_is_the_hint_or_the_first_fault(lines, ename, says):
+    parts = (Part("one", 0.0, 2.0), Part("two", 0.0, 1.0))
+    verdict = Verdict("lse", False, f"lse: 0 of 3 points.\n{lines}", None, 0.0, 3.0, parts)
+    error = nbformat.v4.new_output("error", ename=ename, evalue="", traceback=[])
+    remark_on = feedback._Remark({"lse": verdict}, {}, {"lse": error} if ename else {})
+    assert remark_on(Score("lse", 0.0, 3.0)) == says
 
 
 def test_pages_never_show_a_hidden_test_or_a_mark_scheme(pages):
