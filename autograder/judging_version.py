@@ -1,6 +1,7 @@
 """Which programs judge: a hash of the code and the packages that a grade depends on.
 
-It changes when a grade may change, and only then: not for a page's layout or a table's columns.
+It changes whenever a grade may change, and seldom else: not for a page's layout, a table's columns
+or what only a browser reads.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGES = ("numpy", "scipy", "matplotlib", "ipython", "ipywidgets", "anywidget", "nbformat")
+BROWSER_ONLY = (".css", ".js")  # of the package `hopping`
 # Of the package `autograder`; a test compares it with what a worker imports.
 JUDGES = (
     "exercises",
@@ -48,5 +50,6 @@ def _files() -> Iterator[tuple[str, Path]]:
     hopping = Path(specification.origin).parent
     for root, path in [(ours.parent, ours / name) for name in JUDGES] + [(hopping.parent, hopping)]:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if file.is_file() and "__pycache__" not in file.parts:
+            judges = "__pycache__" not in file.parts and file.suffix not in BROWSER_ONLY
+            if judges and file.is_file():
                 yield file.relative_to(root).as_posix(), file

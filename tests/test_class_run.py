@@ -38,7 +38,7 @@ from autograder.course import CourseError
 from autograder.exercises import load
 from autograder.feedback import write_feedback
 from autograder.grading import grade_class
-from autograder.judging_version import JUDGES, judging_version
+from autograder.judging_version import JUDGES, _files, judging_version
 from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES
 from autograder.report import csv_text
 from autograder.results import collect
@@ -357,6 +357,12 @@ def test_the_version_covers_all_that_a_worker_imports():
     names = {name.split(".")[1] for name in done.stdout.split() if "autograder." in name}
     assert names <= judges
     assert all((Path(worker.__file__).parent / name).exists() for name in JUDGES)
+
+
+def test_the_version_leaves_out_what_only_a_browser_reads():
+    names = [name for name, _ in _files()]
+    assert "hopping/judge.py" in names and "hopping/hopping.mplstyle" in names
+    assert not [name for name in names if name.endswith((".css", ".js"))]
 
 
 # --- Outcomes that are nobody's fault -----------------------------------------------------------
