@@ -342,18 +342,23 @@ def _own_notebook(
     connection: Connection, student: str, cells: Cells, timestamp: datetime | None
 ) -> str:
     """Return the id of a student's notebook; what is not there yet is made as nbgrader does."""
+    rows = [
+        select(func.count()).where(table.c.notebook_id == OWN.c.id).scalar_subquery()
+        for table in (GRADE, COMMENT)
+    ]
     found = connection.execute(
-        select(SUBMITTED.c.id, SUBMITTED.c.timestamp, OWN.c.id)
+        select(SUBMITTED.c.id, SUBMITTED.c.timestamp, OWN.c.id, *rows)
         .join(OWN, OWN.c.assignment_id == SUBMITTED.c.id)
         .where(SUBMITTED.c.student_id == student, SUBMITTED.c.assignment_id == cells.assignment)
     ).first()
     if found is not None:
-        submitted, before, own = found
+        submitted, before, own, *there = found
         if before != timestamp:
             connection.execute(
                 update(SUBMITTED).where(SUBMITTED.c.id == submitted).values(timestamp=timestamp)
             )
-        _add_rows(connection, own, cells)
+        if there != [len(cells.graded | cells.tasks), len(cells.commented)]:
+            _add_rows(connection, own, cells)  # a damaged gradebook has lost some
         return own
     if connection.scalar(select(STUDENT.c.id).where(STUDENT.c.id == student)) is None:
         connection.execute(insert(STUDENT).values(id=student))
@@ -374,7 +379,7 @@ def _own_notebook(
 
 
 def _add_rows(connection: Connection, own: str, cells: Cells) -> None:
-    """Make a row for each cell that has none yet; a damaged gradebook may have lost some."""
+    """Make a row for each cell that has none yet."""
     for table, of in ((GRADE, cells.graded | cells.tasks), (COMMENT, cells.commented)):
         there = set(connection.scalars(select(table.c.cell_id).where(table.c.notebook_id == own)))
         rows = [

@@ -409,7 +409,8 @@ class _Run:
             if self.grading.watch_seconds:
                 self.candidate.end_all_but([self.candidate, *self.kept.values()])
                 try:
-                    self.candidate.outlast(self.grading.watch_seconds)
+                    left = max(0.0, self.grading.deadline - time.monotonic())
+                    self.candidate.outlast(min(self.grading.watch_seconds, left))
                 except Ended as end:
                     raise _CellEnded(index, f"left something running that {end}", True) from None
         self.tasks = tasks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import itertools
 import json
 import os
 import select
@@ -793,9 +794,13 @@ def _environment(home: str) -> dict[str, str]:
     }
 
 
+_sandboxes = itertools.count()  # of this process
+
+
 def _unprivileged_user() -> int:
-    """Return a user for student code: its own per process, so that limits are not shared."""
-    return 20_000 + os.getpid() % 40_000 if os.geteuid() == 0 else os.geteuid()
+    """Return a user for student code: its own per sandbox, so that limits are not shared."""
+    own = 20_000 + (16 * os.getpid() + next(_sandboxes)) % 40_000
+    return own if os.geteuid() == 0 else os.geteuid()
 
 
 def _resident(pid: int) -> int:

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -1744,6 +1745,22 @@ def test_no_time_is_billed_for_the_start_of_the_sandbox():
         start = sandbox._running
         during.setattr(sandbox, "_running", lambda: time.sleep(13) or start())
         assert points(grade(small.solved(), sandbox)) == small.POINTS
+
+
+@confined
+def test_two_sandboxes_share_no_limit(sandbox):
+    """Not even those of one process: processes are counted by user, terminals by system."""
+    take_all = (
+        "import os, time\ntry:\n    while os.fork():\n        pass\n    held = []\n"
+        "    while True:\n        held.append(os.open('/dev/ptmx', os.O_RDWR))\n"
+        "except OSError:\n    pass\nif os.getpid() != 2:\n    time.sleep(60)\n    os._exit(0)"
+    )
+    with Sandbox() as other, other.candidate() as neighbour, sandbox.candidate() as greedy:
+        before = Path("/proc/sys/kernel/pty/nr").read_text()
+        greedy.run_cell(take_all, 20)
+        answer = neighbour.run_cell("!echo hello", 20)
+        assert answer["outputs"][0]["text"] == "hello\r\n"
+        assert int(Path("/proc/sys/kernel/pty/nr").read_text()) < int(before) + 100
 
 
 @confined

@@ -90,6 +90,8 @@ def private_namespaces() -> None:
 def mount_scratch(folder: str, over: list[str], uid: int, size: int, files: int) -> None:
     """Mount an empty folder in memory, for one user, of limited size, and show it in more places.
 
+    Terminals are limited, too: the system has a few thousand for everybody.
+
     Raises
     ------
     OSError
@@ -100,6 +102,9 @@ def mount_scratch(folder: str, over: list[str], uid: int, size: int, files: int)
     _call("mount", b"tmpfs", folder.encode(), b"tmpfs", flags, options.encode())
     for place in over:
         _call("mount", folder.encode(), place.encode(), None, MS_BIND, None)
+    with contextlib.suppress(OSError):
+        terminals = b"newinstance,ptmxmode=0666,mode=620,max=32"
+        _call("mount", b"devpts", b"/dev/pts", b"devpts", MS_NOSUID, terminals)
 
 
 def become(uid: int) -> None:
