@@ -109,10 +109,12 @@ def grade_class(
         with _open_log(course) as log:
             known = _lessons(course, gradebook, pairs, limits)
             run = _Run(course, gradebook, log, known, limits)
-            run.grade(pairs, force, workers or cores(), executor)
-            # What has just been graded may be due for others now.
-            wanted = _wanted(course, gradebook, students, lessons)
-            later = [pair for pair in wanted if pair not in pairs and pair[1] in known]
+            later = []
+            if run.grade(pairs, force, workers or cores(), executor):
+                # What has just been graded may be due for others now.
+                before = set(pairs)
+                wanted = _wanted(course, gradebook, students, lessons)
+                later = [pair for pair in wanted if pair not in before and pair[1] in known]
             run.settle_missing(later)
         results = collect(course, gradebook, run.fingerprints)
     write_csv(course.grades, results)
@@ -256,8 +258,11 @@ class _Run:
         force: bool,
         workers: int,
         executor: Executor | None,
-    ) -> None:
-        """Settle what cannot be run or is up to date, run the rest, and record every answer."""
+    ) -> bool:
+        """Settle what cannot be run or is up to date, run the rest, and record every answer.
+
+        Returns whether anything was run.
+        """
         known = {(each.student, each.lesson) for each in self.gradebook.points()}
         to_run = [pair for pair in pairs if self._has_to_run(*pair, force, pair in known)]
         if to_run:
@@ -281,6 +286,7 @@ class _Run:
                 self._finish(task, answer)
                 bar.set_postfix_str(printable(f"{task.student} {task.lesson}"), refresh=False)
                 bar.update()
+        return bool(to_run)
 
     def settle_missing(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Settle what was not handed in; what has arrived meanwhile is for the next run."""
