@@ -3,6 +3,7 @@
 import base64
 import gc
 import io
+import itertools
 import json
 import re
 import subprocess
@@ -267,6 +268,21 @@ def test_a_message_does_not_hide_what_is_drawn():
     assert empty.bbox.contains(*message.max)
 
 
+def test_heights_of_contours_cover_neither_points_nor_names_nor_each_other():
+    twelve = np.array([[x, y] for x in (-1.5, -0.5, 0.5, 1.5) for y in (-0.5, 1.0, 2.5)])
+    values = np.add.outer(np.linspace(-1, 3, 57) ** 2, np.linspace(-2, 2, 57) ** 2)
+    marks = [Grid(1, values), Points(twelve, names=[f"y{k}" for k in range(12)])]
+    figure = draw_scene(Scene([Panel("", *SQUARE, marks, equal=True)]))
+    figure.canvas.draw()
+    (ax,) = figure.axes
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) > 12  # some heights are left
+    for one, other in itertools.combinations(boxes, 2):
+        assert not one.overlaps(other)
+    places = ax.transData.transform(twelve)
+    assert not any(box.contains(*place) for box in boxes for place in places)
+
+
 def test_a_field_with_holes_is_drawn_with_a_note():
     panel = Panel("", *SQUARE, [Field(lambda xi: np.log(xi[0]), name="log")])
     scene, _ = resolve(Scene([panel]), Samplings(), 0.0, whole=True)
@@ -520,18 +536,19 @@ def test_the_static_twin_has_the_same_grids_however_far_the_view_is(monkeypatch,
     assert (field["side"], curve["side"]) >= (57, 113)
 
 
-def test_drawing_twice_leaks_no_figure():
+def test_drawing_again_leaks_no_figure():
     picture = scores_and_weights()
     before = plt.get_fignums()
     figures = []
-    for _ in range(2):
+    for _ in range(4):
         figure = picture.figure()
         figures.append(weakref.ref(figure))
         picture._repr_mimebundle_()
         del figure
     gc.collect()
     assert plt.get_fignums() == before
-    assert [figure() for figure in figures] == [None, None]
+    # Matplotlib may remember the last figure it laid out with a logarithmic axis, but no more.
+    assert sum(figure() is not None for figure in figures) <= 1
 
 
 def test_an_exported_page_shows_the_picture():

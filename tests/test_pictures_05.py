@@ -128,6 +128,19 @@ def test_corners_are_filled_where_stable_and_lie_within_the_outline(many, n):
     assert len(np.unique(places.round(9), axis=0)) == 2**n  # no two corners coincide
 
 
+def test_what_marks_the_same_place_is_seen_around_what_is_drawn_on_it(many):
+    softmax, tanh, _ = put(many, {"tokens": SIX_TOKENS}, n=3, beta=4.0)
+    for marks, below, above in (
+        (softmax, "valleys", "tokens"),
+        (tanh, "corners: filled if stable", "valleys at this β"),
+    ):
+        points = [mark for mark in marks if mark["kind"] == "points"]
+        order = [mark["label"] for mark in points]
+        assert order.index(below) < order.index(above)
+        assert one(points, label=below)["wide"]
+        assert not one(points, label=above)["wide"]
+
+
 def test_stars_sit_on_the_filled_corners_when_beta_is_large(many):
     _, tanh, count = put(many, {"tokens": SIX_TOKENS}, n=6, beta=32.0)
     stars = np.array(one(tanh, kind="points", label="valleys at this β")["at"])

@@ -60,6 +60,7 @@ ROLES = {
     "ink": Role(INK, "s", "-", 5.0),
 }
 
+WIDE = 1.8  # times the size of a role's marker
 # White outlines keep marks and labels readable on every colour of a landscape.
 _HALO = [withStroke(linewidth=3, foreground=PAPER)]
 
@@ -311,7 +312,8 @@ def draw_landscape(
         lines = ax.contour(
             xs, ys, masked, levels, colors=INK, linewidths=0.8, linestyles="-", alpha=0.6
         )
-        labels = ax.clabel(lines, fontsize=12, fmt=level_text)
+        # Gaps in the lines would stay where a height is taken away, and the halo makes its own.
+        labels = ax.clabel(lines, fontsize=12, fmt=level_text, inline=False)
         for label in labels:
             label.set(path_effects=_HALO, alpha=1)
         artists.append(lines)
@@ -386,6 +388,7 @@ def draw_points(
     label: str = "",
     names: Sequence[str] = (),
     hollow: Sequence[bool] = (),
+    wide: bool = False,
 ) -> list[Artist]:
     """Draw points with the marker of their role.
 
@@ -403,6 +406,8 @@ def draw_points(
         Written beside the first points.
     hollow : sequence of bool
         Points to be drawn as an outline only.
+    wide : bool
+        Draw them so large that the points drawn on them later do not hide them.
 
     Returns
     -------
@@ -419,7 +424,7 @@ def draw_points(
                 *at[which].T,
                 linestyle="none",
                 marker=look.marker,
-                markersize=look.size,
+                markersize=look.size * (WIDE if wide else 1),
                 markerfacecolor=face,
                 markeredgecolor=edge,
                 markeredgewidth=1.5,

@@ -200,13 +200,13 @@ with draw.figure(
     ncols=4,
     projections=["3d"] * 4,
     size=(14.4, 4.2),
-    words="The same two tokens at four values of β. The cut along ξ₁ opens upwards, is flat, then "
-    "opens downwards; the cut along ξ₂ turns over only in the last one. (Cut off at −3.)",
+    words="E of the same two tokens at four values of β. The cut along ξ₁ opens upwards, is flat, "
+    "then opens downwards; the cut along ξ₂ turns over only in the last one. (Cut off at −3.)",
 ) as (picture, axes):
     for ax, (shape, beta) in zip(axes, shapes.items(), strict=True):
         form = np.eye(2) - beta * axes_tokens**2
         draw.draw_surface(ax, lambda x, form=form: x @ form @ x / 2, zlim=(-3, 3), side=25)
-        ax.set(title=f"{shape}, β = {beta}", xlabel="ξ₁", ylabel="ξ₂", zlabel="E")
+        ax.set(title=f"{shape}, β = {beta}", xlabel="ξ₁", ylabel="ξ₂")
 picture
 
 # %% [markdown] name="practice"
@@ -528,7 +528,8 @@ else:
         print(f"an eigenvalue above 1, 8 tokens in {d:2} dimensions: {yours:.1%} saddles {mark}")
     print(f"of 2000 more in 2 dimensions, with or without one, {domes:.1%} are domes")
     measured = {(1, 1): "always", (0, 0): "never"}.get((again_2, again_16), "sometimes")
-    print(f"your verdict: {verdict or 'not written yet'}", "✓" if verdict == measured else "✗")
+    mark = "✓" if verdict.strip().lower() == measured else "✗"
+    print(f"your verdict: {verdict or 'not written yet'} {mark}")
 
 # %% [markdown] name="claim_settled"
 # <details><summary>What is true</summary>
@@ -592,7 +593,8 @@ else:
     wrong = {"nothing": 0, "one 1/β too many": -1, "one β too many": 1}
     slope = np.log(again[2] / again[0]) / np.log(64)  # which power of β the ratio is
     measured = min(wrong, key=lambda name: abs(wrong[name] - slope))
-    print(f"fault: {fault or 'not written yet'}", "✓" if fault == measured else "✗")
+    mark = "✓" if fault.strip().lower() == measured else "✗"
+    print(f"fault: {fault or 'not written yet'} {mark}")
 
 # %% [markdown] name="table_task"
 # ### Your own table *(12 minutes)*

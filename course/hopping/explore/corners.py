@@ -166,7 +166,12 @@ def _scene(
         return Path([xi, tanh_landing()], "landing", label="hop", arrow=True)
 
     def filled_and_hollow() -> Mark:
-        return Points(corners(), "token", "corners: filled if stable", hollow=~stable())
+        label = "corners: filled if stable"
+        return Points(corners(), "token", label, hollow=~stable(), wide=True)
+
+    def softmax_triangles() -> Mark:
+        at = softmax_found()
+        return Points(at, "other", "valleys", hollow=[True] * len(at), wide=True)
 
     def stars() -> Mark:
         return Points(found(), "landing", label="valleys at this β")
@@ -189,7 +194,7 @@ def _scene(
         )
 
     def hop_words() -> str:
-        one, other = (place(np.round(to(), 6)) for to in (softmax_landing, tanh_landing))
+        one, other = (place(np.round(to(), 2)) for to in (softmax_landing, tanh_landing))
         return f"From {place(xi)} the softmax hop lands at {one}, the tanh hop at {other}."
 
     def stair_words() -> str:
@@ -203,17 +208,17 @@ def _scene(
     arrows = [Path([[0, 0], y], "token", "" if k else "tokens", True) for k, y in enumerate(Y)]
     left = [
         Field(_softmax_energy, (Y, beta)),
+        softmax_triangles,  # before the tokens, which they may surround
         Points(Y, "token", "tokens", names, handle=handle),
         softmax_hop,
-        lambda: Points(softmax_found(), "other", label="valleys"),
         Points(xi, "query", "query", ("ξ",)),
     ]
     middle = [
         Field(tanh_energy, (Y, beta)),
         Path(outline(Y), "ink", closed=True),
         *arrows,
-        stars,
         filled_and_hollow,
+        stars,  # on the corners
         tanh_hop,
         Points(xi, "query", "query", ("ξ",), handle="query"),
     ]

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from hopping.draw import numbered
+from hopping.draw import numbered, short
 from hopping.explore.pictures import BETA, EIGHT_TOKENS, QUERY, place
 from hopping.explore.scene import (
     Axis,
@@ -131,9 +131,9 @@ def shape_and_orbit(
             start, end = np.linalg.norm(orbit()[[0, -1]], axis=1)
             falls = int((np.diff(heights()) < 0).sum())
             return (
-                f"From {place(xi)}, {HOPS} hops change the distance from 0 from {start:.2g} to "
-                f"{end:.2e}, and E from {heights()[0]:.2g} to {heights()[-1]:.2e}. E falls in "
-                f"{falls} of {HOPS} hops."
+                f"From {place(xi)}, {HOPS} hops change the distance from 0 from {short(start)} to "
+                f"{short(end)}, and E from {short(heights()[0])} to {short(heights()[-1])}. "
+                f"E falls in {falls} of {HOPS} hops."
             )
 
         field = Field(linear_energy, (Y, beta), signed=True)

@@ -65,7 +65,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Points:
-    """Points (n, 2), or (n, 3) on a surface. `handle` names the state they move when dragged."""
+    """Points (n, 2), or (n, 3) on a surface. `handle` names the state they move when dragged.
+
+    Where two marks may meet, `wide` makes the lower one large enough to be seen around the upper.
+    """
 
     at: np.ndarray
     role: str = "token"
@@ -73,6 +76,7 @@ class Points:
     names: Sequence[str] = ()
     hollow: Sequence[bool] = ()
     handle: str = ""
+    wide: bool = False
 
 
 @dataclass(frozen=True)

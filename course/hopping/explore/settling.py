@@ -118,7 +118,8 @@ def step_and_settling(
             yield Path(walk()[1:], "landing", dots=True)
             yield Path([landing(), end], "other", label="gap")
             name = "settled" if converged else "not settled"
-            yield Points(end, "other", label=name, hollow=[not converged or rate() >= 1])
+            unstable = not converged or rate() >= 1
+            yield Points(end, "other", label=name, hollow=[unstable], wide=True)
 
         def lengths() -> Mark:
             apart = np.linalg.norm(settled()[0] - landing())
@@ -144,8 +145,8 @@ def step_and_settling(
         above = [
             Field(energy, (Y, beta)),
             *(Path(ray, "ink", "" if k else "ties") for k, ray in enumerate(rays)),
+            later_hops,  # before the patterns, one of which it may end on
             Points(Y, "token", "patterns", names),
-            later_hops,
             first_hop,
             Points(xi, "query", "query", ("ξ",), handle="query" if start == STARTS[0] else ""),
         ]

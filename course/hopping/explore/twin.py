@@ -1,16 +1,20 @@
 """The static twin: the scene of a picture drawn once by Matplotlib."""
 
+import itertools
 import textwrap
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.transforms import Bbox, ScaledTranslation
 
 from hopping import draw
 from hopping.explore.scene import Axis, Band, Bars, Grid, Mark, Note, Panel, Path, Points, Scene
 
 NOTE_PAD = 6  # points between a message and its frame
+POINTED = {role.marker for role in draw.ROLES.values()}  # other lines may have dots
 
 
 def draw_scene(scene: Scene) -> Figure:
@@ -27,17 +31,21 @@ def draw_scene(scene: Scene) -> Figure:
         Unknown to pyplot.
     """
     count = len(scene.panels)
-    columns = min(count, 3)
+    columns = 2 if count == 4 else min(count, 3)
     rows = -(-count // columns)
     # The last row may be short: its axes are still needed to keep the grid.
     kinds = ["3d" if panel.z else None for panel in scene.panels]
     with draw.figure(
-        columns, rows, words=scene.words, size=(4.8 * columns, 4.6 * rows), projections=kinds
+        columns, rows, words=scene.words, size=(4.8 * columns, 5.2 * rows), projections=kinds
     ) as (figure, axes):
         for ax, panel in zip(axes, scene.panels, strict=False):
             draw_panel(ax, panel)
         for ax in axes[count:]:
             ax.remove()
+        FigureCanvasAgg(figure)  # knows how large texts are
+        figure.get_layout_engine().execute(figure)  # now the panels have their sizes
+        for ax in axes[:count]:
+            _thin_labels(ax)
     return figure
 
 
@@ -48,6 +56,8 @@ def draw_panel(ax: Axes, panel: Panel) -> None:
     ax.set(title=panel.title, xlabel=panel.x.label, ylabel=panel.y.label)
     _limit(ax.set_xlim, ax.set_xscale, panel.x)
     _limit(ax.set_ylim, ax.set_yscale, panel.y)
+    if panel.equal or panel.z:
+        ax.locator_params(nbins=5)  # these panels are narrow
     if panel.x.names:
         ax.set_xticks(range(len(panel.x.names)), panel.x.names)
     if panel.y.names:
@@ -83,6 +93,24 @@ def _write_note(ax: Axes, text: str, *, above: bool) -> None:
         ax.set_title(ax.get_title(), pad=height + 8)
 
 
+def _thin_labels(ax: Axes) -> None:
+    """Take away the heights of contour lines that cover something, or each other."""
+    contours = [lines for lines in ax.collections if isinstance(lines, ContourSet)]
+    heights = [text for lines in contours for text in lines.labelTexts]
+    points = [line for line in ax.lines if line.get_marker() in POINTED]
+    places = [line.get_transform().transform(line.get_xydata()) for line in points]
+    taken = [Bbox.from_bounds(*(at - 9), 18, 18) for at in itertools.chain.from_iterable(places)]
+    names = [text for text in ax.texts if text.get_text() and text not in heights]
+    taken += [name.get_window_extent() for name in names]
+    for height in heights:
+        box = height.get_window_extent().padded(2)
+        inside = ax.bbox.contains(*box.min) and ax.bbox.contains(*box.max)
+        if inside and not box.count_overlaps(taken):
+            taken.append(box)
+        else:
+            height.remove()
+
+
 def draw_mark(ax: Axes, panel: Panel, mark: Mark) -> None:
     """Draw one mark with the drawing function of its kind."""
     match mark:
@@ -95,8 +123,8 @@ def draw_mark(ax: Axes, panel: Panel, mark: Mark) -> None:
         case Grid():
             limits = [(axis.low, axis.high) for axis in (panel.x, panel.y)]
             draw.draw_landscape(ax, mark.values, *limits, signed=mark.signed)
-        case Points(at=at, role=role, label=label, names=names, hollow=hollow):
-            draw.draw_points(ax, at, role, label=label, names=names, hollow=hollow)
+        case Points(at=at, role=role, label=label, names=names, hollow=hollow, wide=wide):
+            draw.draw_points(ax, at, role, label=label, names=names, hollow=hollow, wide=wide)
         case Path(at=at, role=role, label=label, arrow=arrow, closed=closed, dots=dots):
             draw.draw_path(ax, at, role, label=label, arrow=arrow, closed=closed, dots=dots)
         case Bars(heights=heights, role=role, label=label, base=base, slot=slot):

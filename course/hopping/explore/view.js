@@ -372,7 +372,7 @@ function paintPoints(context, mark, view, g) {
     const out = 12; // points beyond the limits are not drawn far from their panel
     if (px < g.left - out || px > g.left + g.across + out) return;
     if (py < g.top - out || py > g.top + g.down + out) return;
-    marker(context, look, px, py, look.size, mark.hollow[k]);
+    marker(context, look, px, py, look.size * (mark.wide ? view.look.wide : 1), mark.hollow[k]);
     if (mark.names[k]) {
       context.fillStyle = view.look.ink;
       const reach = px + 10 + context.measureText(mark.names[k]).width;
@@ -427,7 +427,8 @@ function paintGrid(context, panel, mark, view, g, cache) {
     mark.at.flatMap((point, k) => {
       const [x, y] = view.placeOf(mark, k) ?? point;
       const [px, py] = [g.x(x), g.y(y)];
-      return mark.names[k] ? [[px, py, 14], [px + 18, py - 11, 14]] : [[px, py, 14]];
+      const r = mark.wide ? 20 : 14;
+      return mark.names[k] ? [[px, py, r], [px + 18, py - 11, 14]] : [[px, py, r]];
     }));
   labelContours(context, grid, cache.lines, place, g, taken);
 }
@@ -700,7 +701,8 @@ function paintKey(canvas, mark, look, ratio) {
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
   if (mark.kind === "points") {
-    marker(context, look, 17, 9, Math.min(look.size, 12), false);
+    const hollow = mark.hollow.length > 0 && mark.hollow.every(Boolean);
+    marker(context, look, 17, 9, Math.min(look.size, 12), hollow);
   } else if (mark.kind === "bars" || mark.kind === "band") {
     context.fillStyle = look.color + (mark.kind === "band" ? "22" : "");
     context.fillRect(4, 2, 26, 14);
@@ -1017,7 +1019,7 @@ function render({ model, el }) {
     const rest = panel.marks.some((mark) => mark.kind !== "note" && mark.kind !== "points");
     part.note.classList.toggle("hopping-aside", rest);
     const entries = legendOf(panel, view);
-    const key = JSON.stringify([ratio, entries.map(({ mark }) => [mark.kind, mark.role, mark.label])]);
+    const key = JSON.stringify([ratio, entries.map(({ mark }) => [mark.kind, mark.role, mark.label, mark.hollow])]);
     if (part.legendKey !== key) {
       part.legendKey = key;
       part.legend.replaceChildren();

@@ -252,6 +252,7 @@ def _look() -> dict:
         "signed": draw.landscape_colors(signed=True).tobytes(),
         "ink": draw.INK,
         "paper": draw.PAPER,
+        "wide": draw.WIDE,
     }
 
 
