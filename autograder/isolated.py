@@ -29,6 +29,7 @@ from hopping.verdict import Verdict
 JUDGES: Mapping[str, Callable[..., Any]] = {"commit": predict.commit}
 
 LETHAL = 2  # so many cells that end the process and name the same answer show what ends it
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")  # in a traceback
 OUTPUTS = 500  # of one cell
 JSON_DATA = re.compile(r"application/(.*\+)?json")  # of nbformat's kinds of data
 NOT_REACHED = "the notebook came to its end before this cell"
@@ -129,6 +130,7 @@ class _Grading:
             if cell.metadata.get("nbgrader", {}).get("solution")
         }
         self.ended: dict[int, str] = {}
+        self.endless: set[str] = set()  # answers in which a cell of the lesson was interrupted
         self.deadline = 0.0
         # How long a cell that leaves something running is watched; at first none is.
         self.watch_seconds = 0.0
@@ -209,13 +211,31 @@ class _Grading:
             "run again without it."
         )
 
-    def left_out(self, index: int) -> bool:
-        """Whether a cell is not run: it ended the process, or it uses an answer that does."""
+    def left_out(self, index: int) -> str:
+        """Return why a cell is not run, if it is not: what it did, or what its answers do."""
         if index in self.ended:
-            return True
+            return self.ended[index]
         counts = Counter(name for ended in self.ended for name in self._mentions(ended))
         lethal = {name for name, count in counts.items() if count >= LETHAL}
-        return bool(lethal & self._mentions(index))
+        if lethal & self._mentions(index):
+            return "uses an answer that ends the Python process"
+        if self.endless & self._mentions(index):
+            return "uses an answer that another cell waited for in vain"
+        return ""
+
+    def blame(self, index: int, outputs: list[NotebookNode]) -> str:
+        """Return the learner's answer in which a cell of the lesson was interrupted, if it was.
+
+        Other cells that use this answer would each take as long; so none of them is run from here
+        on, nor when the notebook is run again.
+        """
+        if not self._mentions(index) or self._is_extra(index):
+            return ""
+        told = (line for output in outputs for line in output.get("traceback", []))
+        called = re.findall(r"\bin (\w+)\(", COLOUR.sub("", "\n".join(told)))
+        answers = [name for name in called if name in self.answers]
+        self.endless.update(answers)
+        return answers[-1] if answers else ""
 
     def _mentions(self, index: int) -> set[str]:
         """Return the answers that a cell names, unless it is an answer itself or an exam."""
@@ -229,11 +249,13 @@ class _Grading:
         return time.monotonic() >= self.deadline
 
     def _name(self, index: int) -> str:
-        cell = self.cells[index]
-        if not cell.get("id", "").startswith("extra-"):
-            return label(cell)
-        before = [c for c in self.cells[:index] if not c.get("id", "").startswith("extra-")]
+        if not self._is_extra(index):
+            return label(self.cells[index])
+        before = [c for i, c in enumerate(self.cells[:index]) if not self._is_extra(i)]
         return f"of one's own after {label(before[-1])}" if before else "of one's own at the top"
+
+    def _is_extra(self, index: int) -> bool:
+        return self.cells[index].get("id", "").startswith("extra-")
 
     # --- Judging -----------------------------------------------------------------------------
 
@@ -334,8 +356,7 @@ class _Run:
         for index, cell in enumerate(grading.cells):
             if cell.cell_type != "code" or not cell.source.strip():
                 continue
-            if grading.left_out(index):
-                how = grading.ended.get(index, "uses an answer that ends the Python process")
+            if how := grading.left_out(index):
                 self.outputs[index] = [_error("LeftOut", f"This cell {how}. It was left out.")]
                 continue
             left = grading.deadline - time.monotonic()
@@ -376,12 +397,17 @@ class _Run:
         else:
             answer = self.candidate.run_cell(cell.source, seconds)
             name = self.grading._name(index)
-            if answer.get("interrupted"):
-                self.notices.append(
-                    f"The cell {name} ran for more than {seconds:g} s and was interrupted."
-                )
             outputs, all_kept = self._outputs(answer, self.counts[index])
             self.outputs[index] = outputs
+            if answer.get("interrupted"):
+                words = f"The cell {name} ran for more than {seconds:g} s and was interrupted"
+                blamed = self.grading.blame(index, outputs)
+                if blamed:
+                    self.grading.notices.append(
+                        f"{words} in the answer {blamed}; other cells that use it were left out."
+                    )
+                else:
+                    self.notices.append(f"{words}.")
             if answer.get("cut") or not all_kept:
                 self.notices.append(f"The cell {name} printed or showed too much; some is lost.")
             if "failed" in answer:

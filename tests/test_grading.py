@@ -15,6 +15,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import small_lesson as small
 from classroom import (
     EXERCISES,
     LESSON,
@@ -35,10 +36,12 @@ from autograder.exercises import load
 from autograder.feedback import visible, write_feedback
 from autograder.grading import grade_class
 from autograder.handed_in import read_handed_in
+from autograder.isolated import grade_submission
 from autograder.outcome import GRADED, MISSING, NOT_GRADED, NOTICES, Result, Score
 from autograder.releasing import release_assignment
 from autograder.report import as_json, csv_text, points_text, table
 from autograder.results import collect
+from autograder.sandbox import Limits, Sandbox
 from autograder.standalone import standalone
 from hopping.verdict import Part, Verdict
 
@@ -190,6 +193,34 @@ def test_a_loop_or_a_crash_costs_its_own_exercise_alone(graded, student, lost, n
     right = {s.name: s.points for s in one(graded, "ana").scores}
     assert points == {**right, lost: 0.0}
     assert any(notice in words for words in one(graded, student).notices)
+
+
+def test_an_answer_that_never_ends_is_waited_for_once_and_named():
+    """A cell of the lesson waits for it; the others that use it are left out, in reruns too."""
+    cells = (
+        "print(lse(np.zeros(2), np.eye(2), 1.0))",
+        "print('third', lse, attention_weights(np.zeros(2), np.eye(2), 1.0))",
+        "print('alone', attention_weights(np.zeros(2), np.eye(2), 1.0).sum())",
+    )
+    loop = "def lse(xi, Y, beta):\n    while True:\n        pass"
+    end = "import os\n\nos._exit(3)"
+    source, submission = (
+        small.insert(notebook, "exam_fd_grad", *cells)
+        for notebook in (small.source(), small.solved(lse=loop))
+    )
+    small.insert(submission, "show", end)
+    limits = Limits(cell_seconds=3.0, call_seconds=1.0)
+    with Sandbox(limits) as sandbox:
+        graded = grade_submission(small.as_bytes(submission), nbformat.from_dict(source), sandbox)
+    assert graded.scores == {**dict.fromkeys(graded.scores, 0.0), **small.POINTS, "exam_lse": 0.0}
+    named = [words for words in graded.notices if "in the answer lse" in words]
+    assert [words.partition(" in the")[0] for words in named] == [
+        "The cell check_lse ran for more than 3 s and was interrupted"
+    ]
+    assert not [words for words in graded.notices if "interrupted" in words and words not in named]
+    shown = [str(cell.get("outputs")) for cell in graded.notebook.cells]
+    assert sum("an answer that another cell waited for in vain" in each for each in shown) == 4
+    assert sum("alone 1" in each for each in shown) == 1
 
 
 # --- One result, shown in many ways ------------------------------------------------------------
