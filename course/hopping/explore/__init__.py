@@ -1,5 +1,17 @@
 """Pictures that move with the learner's own functions.
 
+The modules are named by what they show:
+
+========  =========================================  ========
+pictures  scores and weights; any energy from above  lesson 1
+mixtures  bumps, their sum, and its valleys          lesson 2
+descent   a hop and its majoriser                    lesson 3
+drops     hops along the normal                      lesson 4
+corners   valleys of the tanh kernel                 lesson 5
+quadrics  shapes of the linear kernel                lesson 6
+settling  one hop and where hops settle              lesson 7
+========  =========================================  ========
+
 `landscape` and `scores_and_weights` are ready-made. Any other picture is a pure function from a
 state to a `Scene`, given to `Picture` with its controls and movable points:
 

@@ -1,13 +1,14 @@
 """The pictures of lesson 05: the same tokens under two kernels, their corners and their valleys."""
 
+import itertools
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import cache
 
 import numpy as np
 
 from hopping.draw import numbered
 from hopping.explore.mixtures import valleys_of
-from hopping.explore.pictures import BETA, place
+from hopping.explore.pictures import BETA, counted, place
 from hopping.explore.scene import (
     Axis,
     Field,
@@ -17,11 +18,11 @@ from hopping.explore.scene import (
     Points,
     Scene,
     ask,
+    called,
     care,
-    name_of,
     quiet,
 )
-from hopping.explore.search import Stairs, staircase, valley_below
+from hopping.explore.search import Stairs, apart, remembered_stairs, valleys_from
 from hopping.explore.view import Picture, State, count_slider, log_slider, slider
 
 BETAS = Axis(BETA, 2.0**-4, 2.0**5, log=True)
@@ -52,7 +53,7 @@ def parallelogram(
         Its controls are "beta" and "angle", in degrees; the query can be moved.
     """
     own = tanh_energy, tanh_step, mode_centers, stable_modes
-    stairs = _remembered_stairs(tanh_step)
+    stairs = remembered_stairs(tanh_valleys, tanh_step, BETAS, SHARP)
 
     def scene(state: State) -> Scene:
         turn = np.deg2rad(state["angle"])
@@ -100,7 +101,7 @@ def zonogon(
         Its controls are "beta" and "n".
     """
     own = tanh_energy, tanh_step, mode_centers, stable_modes
-    stairs = _remembered_stairs(tanh_step)
+    stairs = remembered_stairs(tanh_valleys, tanh_step, BETAS, SHARP)
 
     def scene(state: State) -> Scene:
         Y = state["tokens"][: state["n"]]
@@ -189,8 +190,8 @@ def _scene(
 
     def valley_words() -> str:
         return (
-            f"At this β the tanh kernel has {_count(len(found()), 'valley')}, the softmax kernel "
-            f"{_count(len(softmax_found()), 'valley')}."
+            f"At this β the tanh kernel has {counted(len(found()), 'valley')}, the softmax kernel "
+            f"{counted(len(softmax_found()), 'valley')}."
         )
 
     def hop_words() -> str:
@@ -260,10 +261,6 @@ def _doublings(points: np.ndarray) -> np.ndarray:
     return at
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
 def _softmax_energy(xi: np.ndarray, Y: np.ndarray, beta: float) -> float:
     return 0.5 * (xi @ xi) - np.logaddexp.reduce(beta * (Y @ xi)) / beta
 
@@ -321,7 +318,6 @@ def tanh_valleys(tanh_step: Callable, Y: np.ndarray, beta: float) -> np.ndarray:
     """
     starts = outline(Y)
     size = max(np.linalg.norm(starts, axis=1).max(), 1e-6)
-    kept: list[np.ndarray] = []
 
     def land(x: np.ndarray) -> np.ndarray:
         to = np.asarray(tanh_step(x.copy(), Y.copy(), beta))
@@ -333,22 +329,7 @@ def tanh_valleys(tanh_step: Callable, Y: np.ndarray, beta: float) -> np.ndarray:
         sech_squared = 1 - np.tanh(beta * (Y @ x)) ** 2
         return x - land(x), np.eye(2) - beta * (Y.T * sech_squared) @ Y
 
-    with quiet(), care(name_of(tanh_step)):
-        for start in starts[: len(Y)]:
-            end = valley_below(slopes, start, size)
-            for x in () if end is None else (end, -end):
-                if all(np.abs(x - other).max() > NEAR * size for other in kept):
-                    kept.append(x)
-    return np.reshape(kept, (-1, 2))
-
-
-def _remembered_stairs(tanh_step: Callable) -> Callable[[np.ndarray], Stairs]:
-    """Return a function of the tokens that counts valleys over β, and not twice for the same."""
-
-    @lru_cache(maxsize=8)
-    def of(flat: tuple[float, ...]) -> Stairs:
-        Y = np.reshape(flat, (-1, 2))
-        name = name_of(tanh_step)
-        return staircase(lambda beta: len(tanh_valleys(tanh_step, Y, beta)), BETAS, name, SHARP)
-
-    return lambda Y: of(tuple(Y.flat))
+    with quiet(), care(called(tanh_step)):
+        found = valleys_from(slopes, starts[: len(Y)], size)
+        pairs = itertools.chain.from_iterable((end, -end) for end in found)
+        return np.reshape(apart(pairs, NEAR * size), (-1, 2))

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from hopping.draw import numbered
-from hopping.explore.pictures import BETA, EIGHT_TOKENS, place
+from hopping.explore.pictures import BETA, EIGHT_TOKENS, height_along, place, walk_of
 from hopping.explore.scene import (
     Axis,
     Band,
@@ -90,21 +90,24 @@ def hop_and_majoriser(
 
         @cache
         def steps() -> np.ndarray:
-            return _walk(lambda at: at - eta * ask(energy_grad, at, Y, beta, shape=at.shape), xi)
+            def step(at: np.ndarray) -> np.ndarray:
+                return at - eta * ask(energy_grad, at, Y, beta, shape=at.shape)
+
+            return walk_of(step, xi, STEPS)
 
         def hops() -> np.ndarray:
-            return _walk(lambda at: ask(cccp_step, at, Y, beta, shape=at.shape), xi)
+            return walk_of(lambda at: ask(cccp_step, at, Y, beta, shape=at.shape), xi, STEPS)
 
         def arrow_above() -> Iterator[Mark]:
             yield Path([xi, landing()], "landing", label="hop", arrow=True)
             yield Points(landing(), "landing", label="landing")
 
         def steps_above() -> Iterator[Mark]:
-            walk = steps()
-            rises = height(walk[1]) > start()
-            yield Path(walk, "query", label=f"{STEPS} steps of size η", dots=True)
+            places = steps()
+            rises = height(places[1]) > start()
+            yield Path(places, "query", label=f"{STEPS} steps of size η", dots=True)
             said = "one step: E rises" if rises else "one step"
-            yield Points(walk[1], "query", label=said, hollow=[True])
+            yield Points(places[1], "query", label=said, hollow=[True])
 
         def majoriser() -> Iterator[Mark]:
             arrow = hop()
@@ -116,8 +119,8 @@ def hop_and_majoriser(
 
         def energy_along() -> Iterator[Mark]:
             arrow = hop()
-            values = (energy, xi, arrow, Y, beta, start())
-            yield Curve(_along, values, "landing", "energy E", name="energy")
+            values = (energy, xi, arrow, Y, beta, start(), 1 / half(arrow))
+            yield Curve(height_along, values, "landing", "energy E", name="energy")
             yield Points([eta, counted(xi + eta * arrow)], "query", "one step", hollow=[True])
             yield Points([1.0, counted(xi + arrow)], "landing", "landing")
 
@@ -190,24 +193,3 @@ def _said(change: float) -> str:
     if change == 0:
         return "leaves E as it is"
     return f"{'raises' if change > 0 else 'lowers'} E by {abs(change):.3f}"
-
-
-def _along(
-    eta: float,
-    energy: Callable,
-    xi: np.ndarray,
-    arrow: np.ndarray,
-    Y: np.ndarray,
-    beta: float,
-    start: float,
-) -> float:
-    """Return the energy at a part of the arrow, counted as the panel counts heights."""
-    return (energy(xi + eta * arrow, Y, beta) - start) / half(arrow)
-
-
-def _walk(step: Callable[[np.ndarray], np.ndarray], start: np.ndarray) -> np.ndarray:
-    """Return the start and where each step leads, (STEPS + 1, 2)."""
-    walk = [start]
-    for _ in range(STEPS):
-        walk.append(step(walk[-1]))
-    return np.array(walk)

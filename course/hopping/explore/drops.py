@@ -7,7 +7,7 @@ import ipywidgets
 import numpy as np
 
 from hopping.draw import numbered
-from hopping.explore.pictures import BETA, EIGHT_TOKENS, place
+from hopping.explore.pictures import BETA, EIGHT_TOKENS, height_along, place
 from hopping.explore.scene import (
     Axis,
     Band,
@@ -144,7 +144,7 @@ def hop_along_normal(
             touching = np.column_stack([at, at**2 / 2 - slope * at])
             along = (energy, xi, ahead(), Y, beta, start()[2])
             yield Band(ends, np.full(2, height.low), np.zeros(2), label="below the query's level")
-            yield Curve(_along, along, "ink", "surface", name="energy")
+            yield Curve(height_along, along, "ink", "surface", name="energy")
             yield Path(touching, "ink", label="touching parabola (dots)", dots=True)
 
         def walk_words() -> str:
@@ -258,7 +258,7 @@ def other_bowls(
 
         def surface() -> Iterator[Mark]:
             values = (energy, xi, ahead(), Y / c, c * beta, ask(energy, xi, Y / c, c * beta), c)
-            yield Curve(_along, values, "ink", "surface", name="energy")
+            yield Curve(height_along, values, "ink", "surface", name="energy")
             yield Points([0.0, 0.0], "query", names=("ξ",))
             at = [along(landing()), below(landing())]
             yield Points(at, "landing", label="landing aY / c")
@@ -414,17 +414,3 @@ def _mean_drop(norm: float, vertical_drop: Callable, d: int) -> float:
 def _above(xi: np.ndarray, energy: Callable, Y: np.ndarray, beta: float, base: float) -> float:
     """Return the energy counted from `base`: without it a surface leaves its box as β falls."""
     return energy(xi, Y, beta) - base
-
-
-def _along(
-    distance: float,
-    energy: Callable,
-    xi: np.ndarray,
-    ahead: np.ndarray,
-    Y: np.ndarray,
-    beta: float,
-    base: float,
-    tall: float = 1.0,
-) -> float:
-    """Return `tall` times the energy above `base`, at a distance from the query."""
-    return tall * (energy(xi + distance * ahead, Y, beta) - base)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from hopping import draw
-from hopping.explore.pictures import BETA, place
+from hopping.explore.pictures import BETA, counted, place
 from hopping.explore.scene import (
     Axis,
     Band,
@@ -20,11 +20,11 @@ from hopping.explore.scene import (
     Scene,
     TroubleError,
     ask,
+    called,
     care,
-    name_of,
     quiet,
 )
-from hopping.explore.search import Stairs, staircase, valley_below
+from hopping.explore.search import Stairs, apart, remembered_stairs, valleys_from
 from hopping.explore.view import Picture, State, log_slider, slider
 
 APART = 0.01  # two searches that end nearer than this, against the cloud of centres, are one
@@ -74,7 +74,7 @@ def two_centres(
     def mixture(at: float, c: float, r: float, beta: float, log_mass: float) -> float:
         return np.exp(-beta * height(at, c, r, beta) - log_mass)
 
-    stairs = _remembered_stairs(posterior, betas)
+    stairs = remembered_stairs(valleys_of, posterior, betas, SHARP)
 
     def scene(state: State) -> Scene:
         c, r, beta = state["c"], state["r"], state["beta"]
@@ -191,7 +191,7 @@ def valleys(
     names = draw.numbered("y", len(tokens))
     x, y = Axis("ξ₁", *limits), Axis("ξ₂", *limits)
     betas = Axis(BETA, *beta_range, log=step is None)
-    stairs = _remembered_stairs(posterior, betas)
+    stairs = remembered_stairs(valleys_of, posterior, betas, SHARP)
 
     def section(at: float, Y: np.ndarray, beta: float) -> float:
         mean = Y.mean(axis=0)
@@ -282,17 +282,13 @@ def valleys_of(posterior: Callable, Y: np.ndarray, beta: float) -> np.ndarray:
     """
     size = max(np.ptp(Y, axis=0).max(), 1e-6)
     between = [(one + two) / 2 for one, two in itertools.combinations(Y, 2)]
-    kept: list[np.ndarray] = []
 
     def slopes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _slopes(posterior, x, Y, beta)
 
-    with quiet(), care(name_of(posterior)):
-        for start in [*Y, *between, Y.mean(axis=0)]:
-            end = valley_below(slopes, np.array(start), size)
-            if end is not None and all(np.abs(end - other).max() > APART * size for other in kept):
-                kept.append(end)
-    return np.reshape(kept, (-1, Y.shape[1]))
+    with quiet(), care(called(posterior)):
+        found = valleys_from(slopes, [*Y, *between, Y.mean(axis=0)], size)
+        return np.reshape(apart(found, APART * size), (-1, Y.shape[1]))
 
 
 def _slopes(
@@ -303,22 +299,10 @@ def _slopes(
     if a.shape != (len(Y),) or a.dtype.kind not in "fiu":
         a = ask(posterior, x, Y, beta, shape=(len(Y),))  # says what is wrong
     if not abs(a.sum() - 1) < 1e-6:
-        raise TroubleError(f"{name_of(posterior)} does not sum to 1, so no valleys can be found")
+        raise TroubleError(f"{called(posterior)} does not sum to 1, so no valleys can be found")
     mean = a @ Y
     centred = Y - mean
     return x - mean, np.eye(len(x)) - beta * (centred.T * a) @ centred
-
-
-def _remembered_stairs(posterior: Callable, betas: Axis) -> Callable[[np.ndarray], Stairs]:
-    """Return a function of the centres that counts valleys over β, and not twice for the same."""
-
-    @lru_cache(maxsize=8)
-    def of(flat: tuple[float, ...], d: int) -> Stairs:
-        Y = np.reshape(flat, (-1, d))
-        name = name_of(posterior)
-        return staircase(lambda beta: len(valleys_of(posterior, Y, beta)), betas, name, SHARP)
-
-    return lambda Y: of(tuple(Y.flat), Y.shape[1])
 
 
 def _count_panel(
@@ -410,5 +394,4 @@ def _valleys_at(places: Sequence[str]) -> str:
     """Say how many valleys there are, and where."""
     if not places:
         return "No valley was found"
-    noun = "1 valley" if len(places) == 1 else f"{len(places)} valleys"
-    return f"{noun}, at {', '.join(places)}"
+    return f"{counted(len(places), 'valley')}, at {', '.join(places)}"

@@ -1,5 +1,6 @@
 """The pictures that lessons call by name, built on `Picture` and `Scene`."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import ipywidgets
@@ -21,8 +22,8 @@ from hopping.explore.scene import (
     Scene,
     TroubleError,
     ask,
+    called,
     care,
-    name_of,
 )
 from hopping.explore.view import Picture, State, count_slider, log_slider
 
@@ -128,7 +129,7 @@ def landscape(
             to = ask(landing, xi, Y, beta, shape=xi.shape)
             return f"Its hop lands at {place(to)}, energy {ask(energy, to, Y, beta):.3f}."
 
-        words = [f"Energy of {_count(len(Y), 'token')} at β = {beta:.3g}."]
+        words = [f"Energy of {counted(len(Y), 'token')} at β = {beta:.3g}."]
         if xi is not None:
             words += [query_words, hop_words] if landing else [query_words]
         return Scene(panels, words)
@@ -141,7 +142,7 @@ def landscape(
 def _layer(layer: Callable, state: State) -> tuple[list, list[Panel]]:
     """Ask a layer what it adds: marks on the landscape, and panels beside it."""
     try:
-        with care(name_of(layer)):
+        with care(called(layer)):
             added = layer(state)
             items = list(added) if isinstance(added, Sequence | Iterator) else [added]
     except TroubleError as trouble:
@@ -252,7 +253,7 @@ def scores_and_weights(
             return f"Formula and finite differences differ by {apart:.1e}."
 
         added = ", 1000 added to every score" if shift else ""
-        first = f"{_count(n, 'token')} at β = {beta:.3g}{added}."
+        first = f"{counted(n, 'token')} at β = {beta:.3g}{added}."
         words = [first, weight_words, lse_words, gradient_words]
         names = places.names[:n]
         plane = Panel(
@@ -330,5 +331,26 @@ def place(at: np.ndarray) -> str:
     return "(" + ", ".join(draw.short(number) for number in at) + ")"
 
 
-def _count(number: int, thing: str) -> str:
+def counted(number: int, thing: str) -> str:
+    """Write a number of things as words do: 1 valley, 2 valleys."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def walk_of(step: Callable[[np.ndarray], np.ndarray], start: np.ndarray, steps: int) -> np.ndarray:
+    """Return the start and where each step leads, (steps + 1, d)."""
+    places = itertools.accumulate(range(steps), lambda at, _: step(at), initial=start)
+    return np.array(list(places))
+
+
+def height_along(
+    distance: float,
+    energy: Callable,
+    xi: np.ndarray,
+    way: np.ndarray,
+    Y: np.ndarray,
+    beta: float,
+    base: float,
+    tall: float = 1.0,
+) -> float:
+    """Return `tall` times the height above `base`, at `distance` times `way` from the query."""
+    return tall * (energy(xi + distance * way, Y, beta) - base)

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from hopping.draw import numbered, short
-from hopping.explore.pictures import BETA, EIGHT_TOKENS, QUERY, place
+from hopping.explore.pictures import BETA, EIGHT_TOKENS, QUERY, counted, place, walk_of
 from hopping.explore.scene import (
     Axis,
     Bars,
@@ -19,7 +19,7 @@ from hopping.explore.scene import (
     Scene,
     TroubleError,
     ask,
-    name_of,
+    called,
 )
 from hopping.explore.view import Picture, State, count_slider, log_slider
 
@@ -76,10 +76,7 @@ def shape_and_orbit(
 
         @cache
         def orbit() -> np.ndarray:
-            places = [xi]
-            for _ in range(HOPS):
-                places.append(ask(linear_step, places[-1], Y, beta, shape=(2,)))
-            return np.array(places)
+            return walk_of(lambda at: ask(linear_step, at, Y, beta, shape=(2,)), xi, HOPS)
 
         @cache
         def heights() -> np.ndarray:
@@ -93,7 +90,7 @@ def shape_and_orbit(
         def shape() -> str:
             found = ask(classify, Y, beta, shape=None)
             if not (isinstance(found, str) and found in SHAPES):
-                raise TroubleError(f"{name_of(classify)} returned {found!r}, which is no shape")
+                raise TroubleError(f"{called(classify)} returned {found!r}, which is no shape")
             return str(found)
 
         def hops_above() -> Iterator[Mark]:
@@ -143,7 +140,6 @@ def shape_and_orbit(
             hops_above,
             Points(xi, "query", "query", ("ξ",), handle="query"),
         ]
-        noun = "token" if len(Y) == 1 else "tokens"
         zero = Path([[betas.low, 0], [betas.high, 0]], "ink")
         each = Axis("", -0.6, 1.6, names=BOTH)
         return Scene(
@@ -155,7 +151,7 @@ def shape_and_orbit(
                 Panel("Distance from 0, hop after hop", count, DISTANCE, [distances]),
                 Panel("Energy, hop after hop", count, ENERGY, [energies]),
             ],
-            [f"{len(Y)} {noun} at β = {beta:.3g}.", shape_words, orbit_words],
+            [f"{counted(len(Y), 'token')} at β = {beta:.3g}.", shape_words, orbit_words],
         )
 
     return Picture(

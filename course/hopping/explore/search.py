@@ -2,11 +2,12 @@
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 import numpy as np
 
-from hopping.explore.scene import Axis, TroubleError
+from hopping.explore.scene import Axis, TroubleError, called
 
 STEPS = 300  # of one search; near a split they are short
 # Lengths, against the size of the landscape.
@@ -52,6 +53,23 @@ def valley_below(slopes: Slopes, x: np.ndarray, size: float) -> np.ndarray | Non
             there = slopes(x + step)
         x, (gradient, hessian) = x + step, there
     return None
+
+
+def valleys_from(slopes: Slopes, starts: Iterable[np.ndarray], size: float) -> Iterator[np.ndarray]:
+    """Yield the valleys that walks down from several places end in; see `valley_below`."""
+    for start in starts:
+        end = valley_below(slopes, np.array(start), size)
+        if end is not None:
+            yield end
+
+
+def apart(places: Iterable[np.ndarray], near: float) -> list[np.ndarray]:
+    """Return the places without those that lie nearer than `near` to an earlier one."""
+    kept: list[np.ndarray] = []
+    for place in places:
+        if all(np.abs(place - other).max() > near for other in kept):
+            kept.append(place)
+    return kept
 
 
 def _curves_up(
@@ -112,3 +130,27 @@ def staircase(count: Callable[[float], int], betas: Axis, name: str, sharp: floa
             steps.append(((left + right) / 2, there))
             low, before = right, there
     return steps
+
+
+def remembered_stairs(
+    find: Callable, function: Callable, betas: Axis, sharp: float
+) -> Callable[[np.ndarray], Stairs]:
+    """Return a function of the tokens that counts valleys over β, and not twice for the same.
+
+    Parameters
+    ----------
+    find : callable
+        find(function, Y, beta) -> array (k, d), the valleys.
+    function : callable
+        The learner's, which the search asks.
+    betas, sharp
+        As for `staircase`.
+    """
+
+    @lru_cache(maxsize=8)
+    def of(flat: tuple[float, ...], d: int) -> Stairs:
+        Y = np.reshape(flat, (-1, d))
+        name = called(function)
+        return staircase(lambda beta: len(find(function, Y, beta)), betas, name, sharp)
+
+    return lambda Y: of(tuple(Y.flat), Y.shape[1])

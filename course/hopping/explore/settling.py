@@ -8,7 +8,7 @@ import ipywidgets
 import numpy as np
 
 from hopping.draw import numbered, short
-from hopping.explore.pictures import BETA, EIGHT_TOKENS, QUERY, place
+from hopping.explore.pictures import BETA, EIGHT_TOKENS, QUERY, place, walk_of
 from hopping.explore.scene import (
     Axis,
     Bars,
@@ -21,7 +21,7 @@ from hopping.explore.scene import (
     Scene,
     TroubleError,
     ask,
-    name_of,
+    called,
 )
 from hopping.explore.view import Picture, State, log_slider
 
@@ -99,7 +99,7 @@ def step_and_settling(
         @cache
         def walk() -> np.ndarray:
             count = min(settled()[1], DRAWN)
-            return _walk(lambda at: ask(hop, at, Y, beta, shape=(2,)), xi, count)
+            return walk_of(lambda at: ask(hop, at, Y, beta, shape=(2,)), xi, count)
 
         @cache
         def gap() -> float:
@@ -151,9 +151,7 @@ def step_and_settling(
             Points(xi, "query", "query", ("ξ",), handle="query" if start == STARTS[0] else ""),
         ]
         over_beta = [
-            Curve(
-                _gap_over_beta, (one_step_gap, xi, Y), "other", "gap", name=name_of(one_step_gap)
-            ),
+            Curve(_gap_over_beta, (one_step_gap, xi, Y), "other", "gap", name=called(one_step_gap)),
             gap_now,
         ]
         hops = Axis("hop", 0.8, float(DRAWN), log=True)
@@ -236,7 +234,7 @@ def three_kernels(
 
         @cache
         def walk(kernel: str) -> np.ndarray:
-            return _walk(partial(step, kernel), xi, PATIENCE)
+            return walk_of(partial(step, kernel), xi, PATIENCE)
 
         @cache
         def gap(kernel: str) -> float:
@@ -244,7 +242,7 @@ def three_kernels(
             try:
                 return float(answer)
             except (TypeError, ValueError):
-                name = name_of(relaxation_gap)
+                name = called(relaxation_gap)
                 raise TroubleError(
                     f"{name} returned {type(answer).__name__}, not a number"
                 ) from None
@@ -317,14 +315,9 @@ def _near(at: np.ndarray) -> str:
     return place(np.round(at, 4))
 
 
-def _walk(step: Callable[[np.ndarray], np.ndarray], start: np.ndarray, hops: int) -> np.ndarray:
-    """Return the start and where each hop leads, (hops + 1, 2)."""
-    return np.array(list(itertools.accumulate(range(hops), lambda at, _: step(at), initial=start)))
-
-
 def _asked_to_settle(settle: Callable, xi: np.ndarray, Y: np.ndarray, beta: float) -> Settled:
     """Ask the learner's function for a point, a number of hops, and a flag."""
-    name = name_of(settle)
+    name = called(settle)
     answer = ask(settle, xi, Y, beta, shape=None)
     if not (isinstance(answer, Sequence) and len(answer) == 3):
         raise TroubleError(f"{name} has to return three things: the point, the hops, converged")
