@@ -1,6 +1,5 @@
 """The static twin: the scene of a picture drawn once by Matplotlib."""
 
-import itertools
 import textwrap
 
 import numpy as np
@@ -97,9 +96,12 @@ def _thin_labels(ax: Axes) -> None:
     """Take away the heights of contour lines that cover something, or each other."""
     contours = [lines for lines in ax.collections if isinstance(lines, ContourSet)]
     heights = [text for lines in contours for text in lines.labelTexts]
-    points = [line for line in ax.lines if line.get_marker() in POINTED]
-    places = [line.get_transform().transform(line.get_xydata()) for line in points]
-    taken = [Bbox.from_bounds(*(at - 9), 18, 18) for at in itertools.chain.from_iterable(places)]
+    taken = []
+    for line in ax.lines:
+        if line.get_marker() in POINTED:
+            reach = line.get_markersize() * ax.figure.dpi / 72 / 2 + 2
+            for at in ax.transData.transform(line.get_xydata()):
+                taken.append(Bbox([at - reach, at + reach]))
     names = [text for text in ax.texts if text.get_text() and text not in heights]
     taken += [name.get_window_extent() for name in names]
     for height in heights:
