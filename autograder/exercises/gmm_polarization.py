@@ -119,7 +119,7 @@ ENERGY = Exercise(
         ),
         Misconception(
             "hard-max",
-            "lse is more than the largest score: all tokens add to it.",
+            "lse is more than the largest score: all centres add to it.",
             lambda xi, Y, beta: _half_square(xi) - np.max(Y @ xi),
         ),
         Misconception(

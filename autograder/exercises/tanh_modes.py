@@ -440,7 +440,7 @@ MODE_CENTERS = Exercise(
         Misconception("mean", "Sum of exponents.", lambda Y: ref.mode_centers(Y) / len(Y)),
         Misconception("two-tokens-only", "Other n?", _sums_of_two),
         Misconception(
-            "duplicates-removed", "Coinciding modes still count twice.", _sums_without_duplicates
+            "duplicates-removed", "Coinciding corners still count twice.", _sums_without_duplicates
         ),
         Misconception(
             "first-token-fastest",

@@ -43,6 +43,7 @@ def draw_scene(scene: Scene) -> Figure:
             ax.remove()
         FigureCanvasAgg(figure)  # knows how large texts are
         figure.get_layout_engine().execute(figure)  # now the panels have their sizes
+        figure.set_layout_engine("none")  # once is enough: it takes as long as the drawing
         for ax in axes[:count]:
             _thin_labels(ax)
     return figure
