@@ -96,8 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if sys.getfilesystemencoding() != "utf-8":  # a student's folder could not be named
         return _fail(
-            f"this terminal's language takes files' names for {sys.getfilesystemencoding()}. "
-            "Set PYTHONUTF8=1 and run the command again."
+            f"Python reads the names of files here as {sys.getfilesystemencoding()}, not as utf-8, "
+            "so that a student's folder may not be found. Set PYTHONUTF8=1 and run this again."
         )
     try:
         return options.run(options)
@@ -340,15 +340,15 @@ def _chosen(course: Course, students: Sequence[str], lessons: Sequence[str]) -> 
     from autograder.results import collect
 
     results = collect(course)
-    handed_out = set(known_lessons(course))
-    for what, asked, known in (
-        ("student", students, {r.student for r in results}),
-        ("lesson", lessons, {r.lesson for r in results} & handed_out),
+    in_course = set(known_lessons(course))
+    for who, asked, known in (
+        ("student called {} handed anything in", students, {r.student for r in results}),
+        ("lesson called {} was handed in", lessons, {r.lesson for r in results} & in_course),
     ):
         for name in asked:
             if name not in known:
                 raise CourseError(
-                    f"{course.submitted}: no {what} called {name} handed anything in. "
+                    f"{course.submitted}: no {who.format(name)}. "
                     f"Known: {', '.join(sorted(known)) or 'none'}."
                 )
     return [

@@ -205,14 +205,16 @@ def _lessons(
             words = f"the course has no lesson of this name.{hint} Rename the folder."
             found[lesson] = _Lesson(refused=words)
             continue
+        name = ""
         try:
             path = source_path(course, lesson)
+            name = path.name
             register(course, lesson)
             source = path.read_bytes()
             marked = _marked(source, gradebook.cells(lesson).marks)
-            found[lesson] = _Lesson(path.name, marked, course_version(source, limits))
+            found[lesson] = _Lesson(name, marked, course_version(source, limits))
         except CourseError as error:
-            found[lesson] = _Lesson(refused=str(error))
+            found[lesson] = _Lesson(name, refused=str(error))
     return found
 
 
@@ -313,6 +315,7 @@ class _Run:
     def _look(self, student: str, lesson: str) -> tuple[HandedIn | None, str]:
         """Return what was handed in, and why it cannot be run, if it cannot."""
         folder = self.course.submitted / student / lesson
+        self.fingerprints.pop((student, lesson), None)
         try:
             handed_in = read_handed_in(folder, self.lessons[lesson].wanted)
         except OSError as error:

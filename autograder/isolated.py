@@ -217,25 +217,25 @@ class _Grading:
             return self.ended[index]
         counts = Counter(name for ended in self.ended for name in self._mentions(ended))
         lethal = {name for name, count in counts.items() if count >= LETHAL}
-        if lethal & self._mentions(index):
-            return "uses an answer that ends the Python process"
-        if self.endless & self._mentions(index):
-            return "uses an answer that another cell waited for in vain"
+        if found := lethal & self._mentions(index):
+            return f"uses {' and '.join(sorted(found))}, which ends the Python process"
+        if found := self.endless & self._mentions(index):
+            return f"uses {' and '.join(sorted(found))}, for which another cell waited in vain"
         return ""
 
     def blame(self, index: int, outputs: list[NotebookNode]) -> str:
-        """Return the learner's answer in which a cell of the lesson was interrupted, if it was.
+        """Return the learner's answer that an interrupted cell of the lesson waited for, if any.
 
         Other cells that use this answer would each take as long; so none of them is run from here
-        on, nor when the notebook is run again.
+        on, nor when the notebook is run again. An answer that it called in turn may be innocent.
         """
         if not self._mentions(index) or self._is_extra(index):
             return ""
         told = (line for output in outputs for line in output.get("traceback", []))
         called = re.findall(r"\bin (\w+)\(", COLOUR.sub("", "\n".join(told)))
         answers = [name for name in called if name in self.answers]
-        self.endless.update(answers)
-        return answers[-1] if answers else ""
+        self.endless.update(answers[:1])
+        return answers[0] if answers else ""
 
     def _mentions(self, index: int) -> set[str]:
         """Return the answers that a cell names, unless it is an answer itself or an exam."""
@@ -439,6 +439,7 @@ class _Run:
                     self.candidate.outlast(min(self.grading.watch_seconds, left))
                 except Ended as end:
                     raise _CellEnded(index, f"left something running that {end}", True) from None
+                tasks = self.candidate.tasks() - len(self.kept)  # without what was ended
         self.tasks = tasks
 
     def _outputs(self, answer: dict[str, Any], count: int) -> tuple[list[NotebookNode], bool]:

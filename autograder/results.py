@@ -99,7 +99,8 @@ def collect(
     gradebook : Gradebook, optional
         Its gradebook, if that is open already.
     fingerprints : mapping of (student, lesson) to str
-        Hashes of submissions that have just been read, so that they are not read once more.
+        Hashes of submissions as they were when a run read them, so that they are not read once
+        more, and what came since is left to the next run.
 
     Raises
     ------

@@ -295,14 +295,19 @@ class Candidate:
         """End every process of the candidate but these copies, and let those go on that stopped.
 
         Where student code is not shut off, only the main process is ended.
+
+        Parameters
+        ----------
+        kept : iterable of Candidate
+            This one, or copies that `keep` gave.
         """
         kept = list(kept)
         if self not in kept and not self._ended:
             self._ended = "was ended"
             self._order("kill")
         self._order(f"only {' '.join(str(each._pid) for each in kept)}")
-        # Those that are ended count as running until the system is done with them. The one that
-        # nothing is asked of any more takes nothing from the next.
+        # Those that are ended count as running until the system is done with them. One may: the
+        # copy that was examined last has nothing left to do.
         deadline = time.monotonic() + GRACE_SECONDS
         while self.tasks() > WATCHERS + len(kept) + 1 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -310,13 +315,21 @@ class Candidate:
     def outlast(self, seconds: float) -> None:
         """Wait, while nothing is asked of the candidate.
 
+        Parameters
+        ----------
+        seconds : float
+            How long.
+
         Raises
         ------
         Ended
             If something that runs in the background ended or stopped the process.
         """
+        until = time.monotonic() + seconds
         try:
-            self._read_status(seconds)
+            while (left := until - time.monotonic()) > 0:
+                self._read_status(min(left, LOOK_SECONDS))
+                self._look_at_memory()
             self._ask({"do": "values", "names": []}, GRACE_SECONDS)
         except TooLate:
             raise self._kill("stopped the Python process") from None
@@ -794,12 +807,13 @@ def _environment(home: str) -> dict[str, str]:
     }
 
 
-_sandboxes = itertools.count()  # of this process
+_servers = itertools.count()  # of this process
 
 
 def _unprivileged_user() -> int:
-    """Return a user for student code: its own per sandbox, so that limits are not shared."""
-    own = 20_000 + (16 * os.getpid() + next(_sandboxes)) % 40_000
+    """Return a user for student code: its own per server, so that limits are not shared."""
+    # A process has few servers at a time, and those with the next numbers have users of their own.
+    own = 20_000 + (16 * os.getpid() + next(_servers) % 16) % 40_000
     return own if os.geteuid() == 0 else os.geteuid()
 
 

@@ -15,7 +15,7 @@ from autograder.exercises import load
 from autograder.stored_examples import stored_examples
 from hopping import checking
 from hopping.cases import Case, Function, decode, encode, show
-from hopping.judge import find_fault, same
+from hopping.judge import Fault, find_fault, same
 from hopping.observe import observe, observe_all
 from hopping.verdict import WIDTH, CheckFailed, Verdict, wrapped
 
@@ -517,3 +517,19 @@ def test_python_numbers_that_overflow_are_recognised():
     verdict = checking.judge_check(checking.load_stored("lse"), by_loop)
     assert verdict.misconception == "no-max-subtraction"
     assert lines(verdict.message, "hint")
+
+
+def test_a_slow_right_answer_has_the_time_of_a_call_for_each_call_of_a_property(monkeypatch):
+    monkeypatch.setattr(checking, "CALL_SECONDS", 0.5)
+
+    def slow(xi, Y, beta):
+        time.sleep(0.2)
+        return load()["lse"].reference(xi, Y, beta)
+
+    assert checking.judge_check(checking.load_stored("lse"), slow).passed
+
+
+def test_a_call_that_is_made_twice_is_shown_once():
+    inputs, wrong = {"xi": np.zeros(2)}, Fault("value", "0.3")
+    twice = checking._Broken([(inputs, wrong), ({"xi": np.zeros(2)}, wrong)], "0")
+    assert len(twice.shown) == 1

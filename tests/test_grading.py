@@ -219,7 +219,7 @@ def test_an_answer_that_never_ends_is_waited_for_once_and_named():
     ]
     assert not [words for words in graded.notices if "interrupted" in words and words not in named]
     shown = [str(cell.get("outputs")) for cell in graded.notebook.cells]
-    assert sum("an answer that another cell waited for in vain" in each for each in shown) == 4
+    assert sum("for which another cell waited in vain" in each for each in shown) == 4
     assert sum("alone 1" in each for each in shown) == 1
 
 

@@ -1349,6 +1349,17 @@ answers(
     isolated=True,
 )
 answers(
+    "a thread that ends the process in a later cell, after a process that does nothing",
+    [WEIGHTS],
+    ["The cell attention_weights left something running that ended the Python process"],
+    lse="import os, time\nif os.fork() == 0:\n    if os.fork() == 0:\n        time.sleep(60)\n"
+    f"    os._exit(0)\nos.wait()\n{GOOD}",
+    attention_weights="import os, threading\nthreading.Timer(0.4, os._exit, [3]).start()\n"
+    + small.SOLUTIONS["attention_weights"],
+    fd_grad="import time\ntime.sleep(0.6)\n" + small.SOLUTIONS["fd_grad"],
+    isolated=True,
+)
+answers(
     "clocks that go off in a later cell",
     lse="import resource, signal, time\nsignal.setitimer(signal.ITIMER_PROF, 0.3)\n"
     "signal.setitimer(signal.ITIMER_REAL, 0.3)\n"

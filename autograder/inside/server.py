@@ -227,7 +227,11 @@ def _reap() -> list[tuple[int, int]]:
 
 
 def _end_all_but(kept: set[int]) -> None:
-    """Kill what runs in this namespace, and let those that are kept go on if they were stopped."""
+    """Kill what runs in this namespace, and let those that are kept go on if they were stopped.
+
+    After some ten thousand processes numbers begin anew, and what has an old one is not found; it
+    can only disturb the submission that it belongs to, and ends with it.
+    """
     for _ in range(3):  # something may have been started meanwhile
         try:
             newest = os.fork()  # numbers are given in order
@@ -235,7 +239,7 @@ def _end_all_but(kept: set[int]) -> None:
                 os._exit(0)
             os.waitpid(newest, 0)
         except BlockingIOError:  # as many as are allowed
-            newest = 1 << 12
+            newest = 1 << 15  # the last number, unless a machine is set otherwise
         for pid in range(2, newest):
             # Unlike kill, this refuses the number of a thread, which may be that of one kept.
             with contextlib.suppress(OSError):

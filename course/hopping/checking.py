@@ -30,7 +30,6 @@ from hopping.judge import (
 from hopping.observe import (
     CALL_SECONDS,
     Outcome,
-    TimeIsUp,
     copy_inputs,
     failed_by,
     observe_all,
@@ -258,7 +257,8 @@ class _Watched:
             for place, value in enumerate(args)
         }
         try:
-            value = self.function(*copy_inputs(inputs).values())
+            with time_limit(CALL_SECONDS):
+                value = self.function(*copy_inputs(inputs).values())
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -286,7 +286,8 @@ class _Broken:
     @property
     def shown(self) -> list[tuple[dict[str, Any], Fault]]:
         """The call to compare with and the call that the expectation is about, if they are two."""
-        return self.calls if len(self.calls) == 1 else [self.calls[0], self.calls[-1]]
+        first, last = self.calls[0], self.calls[-1]
+        return [last] if _same_inputs(first[0], last[0]) else [first, last]
 
     def starts_with(self, example: Example) -> bool:
         """Whether the first call is that of an example."""
@@ -313,14 +314,11 @@ def _broken_property(
             watched = _Watched(function, names, rights)
             expected = stored.expects
             try:
-                with quiet(), time_limit(CALL_SECONDS):
+                with quiet():
                     expected = rule(watched, copy_inputs(example.inputs))
             except (_Refused, ValueError, IndexError):
                 if not watched.calls:
                     raise
-            except TimeIsUp as error:
-                fault = find_fault(failed_by(error), None, 0.0)
-                watched.calls[-1:] = [(watched.calls[-1][0], fault)]
             if expected:
                 return _Broken(watched.calls, expected)
     return None

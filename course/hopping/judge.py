@@ -158,10 +158,12 @@ def describe(
     hint : str, optional
         What may help.
     """
-    first, rows = calls[0][0], []
-    for number, (inputs, fault) in enumerate(calls):
-        rows.append(("then with", _show_change(first, inputs)) if number else
-                    ("called with", show_call(inputs)))  # fmt: skip
+    rows = []
+    for inputs, fault in calls:
+        if rows:
+            rows.append(("then with", _show_change(calls[0][0], inputs)))
+        else:
+            rows.append(("called with", show_call(inputs)))
         rows.append((LABELS.get(fault.layer, "came back"), fault.words))
     inputs, fault = calls[-1]
     shapes = [f"{k} {v.shape}" for k, v in inputs.items() if isinstance(v, np.ndarray)]

@@ -7,7 +7,7 @@ that is compared with it is the first. A message shows these two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,13 @@ def _with_raised_scores(inputs: Inputs, shift: float) -> Inputs:
     return {"xi": np.append(xi, 1.0), "Y": more, "beta": beta}
 
 
+def _shifted(function: Callable, inputs: Inputs) -> Iterator[tuple[float, str, Any, Any]]:
+    """Yield each shift of all scores, in words too, and the answers without and with it."""
+    before = function(*inputs.values())
+    for shift, words in SHIFTS:
+        yield shift, words, before, function(*_with_raised_scores(inputs, shift).values())
+
+
 def between_max_and_log_n(function: Callable, inputs: Inputs) -> str | None:
     """Check max s <= lse <= max s + ln(n)/beta."""
     xi, Y, beta = _take(inputs, "xi", "Y", "beta")
@@ -50,9 +57,7 @@ def between_max_and_log_n(function: Callable, inputs: Inputs) -> str | None:
 
 def rises_with_the_scores(function: Callable, inputs: Inputs) -> str | None:
     """Check that adding c to every score adds c."""
-    before = function(*inputs.values())
-    for shift, words in SHIFTS:
-        after = function(*_with_raised_scores(inputs, shift).values())
+    for shift, words, before, after in _shifted(function, inputs):
         if _off(after, before + shift):
             return (
                 f"1000 {'more' if shift > 0 else 'less'} when every score is {words} by 1000; "
@@ -100,9 +105,7 @@ def is_plain_covariance_at_zero(function: Callable, inputs: Inputs) -> str | Non
 
 def ignores_a_common_shift(function: Callable, inputs: Inputs) -> str | None:
     """Check that adding c to every score changes no weight."""
-    before = function(*inputs.values())
-    for shift, words in SHIFTS:
-        after = function(*_with_raised_scores(inputs, shift).values())
+    for _, words, before, after in _shifted(function, inputs):
         if _off(after, before):
             return (
                 f"no change when every score is {words} by 1000; "

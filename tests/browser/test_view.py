@@ -110,6 +110,22 @@ def test_a_point_cannot_leave_its_panel(show):
     expect(handle(page, "query")).to_have_attribute("aria-valuenow", "2")
 
 
+def test_a_key_between_an_answer_and_its_painting_moves_a_point_from_where_it_is(show):
+    page = show(LANDSCAPE)
+    handle(page, "query").focus()
+    page.evaluate(
+        """() => {
+            window.usualFrame = window.requestAnimationFrame;
+            window.requestAnimationFrame = (paint) => setTimeout(() => usualFrame(paint), 1000);
+        }"""
+    )
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(500)  # the answer is here, but not seen yet
+    page.keyboard.press("Shift+ArrowUp")
+    page.evaluate("() => { window.requestAnimationFrame = window.usualFrame; }")
+    is_at(page, "query", "ξ₁ 0.79, ξ₂ −0.30")
+
+
 def test_everything_is_reached_and_moved_from_the_keyboard(show):
     page = show(LANDSCAPE)
     cell = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"

@@ -18,8 +18,8 @@ from hopping.explore.scene import (
     Points,
     Scene,
     ask,
-    called,
     care,
+    name_of,
     quiet,
 )
 from hopping.explore.search import Stairs, apart, remembered_stairs, valleys_from
@@ -329,7 +329,7 @@ def tanh_valleys(tanh_step: Callable, Y: np.ndarray, beta: float) -> np.ndarray:
         sech_squared = 1 - np.tanh(beta * (Y @ x)) ** 2
         return x - land(x), np.eye(2) - beta * (Y.T * sech_squared) @ Y
 
-    with quiet(), care(called(tanh_step)):
+    with quiet(), care(name_of(tanh_step)):
         found = valleys_from(slopes, starts[: len(Y)], size)
         pairs = itertools.chain.from_iterable((end, -end) for end in found)
         return np.reshape(apart(pairs, NEAR * size), (-1, 2))

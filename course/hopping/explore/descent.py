@@ -85,7 +85,7 @@ def hop_and_majoriser(
                 raise TroubleError("the query is at rest: it hops nowhere. Move it")
             return arrow
 
-        def counted(at: np.ndarray) -> float:
+        def in_units(at: np.ndarray) -> float:
             return (height(at) - start()) / half(hop())
 
         @cache
@@ -121,15 +121,15 @@ def hop_and_majoriser(
             arrow = hop()
             values = (energy, xi, arrow, Y, beta, start(), 1 / half(arrow))
             yield Curve(height_along, values, "landing", "energy E", name="energy")
-            yield Points([eta, counted(xi + eta * arrow)], "query", "one step", hollow=[True])
-            yield Points([1.0, counted(xi + arrow)], "landing", "landing")
+            yield Points([eta, in_units(xi + eta * arrow)], "query", "one step", hollow=[True])
+            yield Points([1.0, in_units(xi + arrow)], "landing", "landing")
 
         def log_of_hops() -> Iterator[Mark]:
-            log = [counted(at) for at in hops()]
+            log = [in_units(at) for at in hops()]
             yield Path(np.column_stack([range(STEPS + 1), log]), "landing", "hops", dots=True)
 
         def log_of_steps() -> Iterator[Mark]:
-            log = np.column_stack([range(STEPS + 1), [counted(at) for at in steps()]])
+            log = np.column_stack([range(STEPS + 1), [in_units(at) for at in steps()]])
             yield Path(log, "query", "steps of size η", dots=True)
             yield Points(log[1], "query", "one step", hollow=[True])
 

@@ -20,8 +20,8 @@ from hopping.explore.scene import (
     Scene,
     TroubleError,
     ask,
-    called,
     care,
+    name_of,
     quiet,
 )
 from hopping.explore.search import Stairs, apart, remembered_stairs, valleys_from
@@ -286,7 +286,7 @@ def valleys_of(posterior: Callable, Y: np.ndarray, beta: float) -> np.ndarray:
     def slopes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return _slopes(posterior, x, Y, beta)
 
-    with quiet(), care(called(posterior)):
+    with quiet(), care(name_of(posterior)):
         found = valleys_from(slopes, [*Y, *between, Y.mean(axis=0)], size)
         return np.reshape(apart(found, APART * size), (-1, Y.shape[1]))
 
@@ -299,7 +299,7 @@ def _slopes(
     if a.shape != (len(Y),) or a.dtype.kind not in "fiu":
         a = ask(posterior, x, Y, beta, shape=(len(Y),))  # says what is wrong
     if not abs(a.sum() - 1) < 1e-6:
-        raise TroubleError(f"{called(posterior)} does not sum to 1, so no valleys can be found")
+        raise TroubleError(f"{name_of(posterior)} does not sum to 1, so no valleys can be found")
     mean = a @ Y
     centred = Y - mean
     return x - mean, np.eye(len(x)) - beta * (centred.T * a) @ centred

@@ -22,8 +22,8 @@ from hopping.explore.scene import (
     Scene,
     TroubleError,
     ask,
-    called,
     care,
+    name_of,
 )
 from hopping.explore.view import Picture, State, count_slider, log_slider
 
@@ -142,7 +142,7 @@ def landscape(
 def _layer(layer: Callable, state: State) -> tuple[list, list[Panel]]:
     """Ask a layer what it adds: marks on the landscape, and panels beside it."""
     try:
-        with care(called(layer)):
+        with care(name_of(layer)):
             added = layer(state)
             items = list(added) if isinstance(added, Sequence | Iterator) else [added]
     except TroubleError as trouble:

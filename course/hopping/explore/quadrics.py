@@ -19,7 +19,7 @@ from hopping.explore.scene import (
     Scene,
     TroubleError,
     ask,
-    called,
+    name_of,
 )
 from hopping.explore.view import Picture, State, count_slider, log_slider
 
@@ -90,7 +90,7 @@ def shape_and_orbit(
         def shape() -> str:
             found = ask(classify, Y, beta, shape=None)
             if not (isinstance(found, str) and found in SHAPES):
-                raise TroubleError(f"{called(classify)} returned {found!r}, which is no shape")
+                raise TroubleError(f"{name_of(classify)} returned {found!r}, which is no shape")
             return str(found)
 
         def hops_above() -> Iterator[Mark]:

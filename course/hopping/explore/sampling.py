@@ -27,8 +27,8 @@ from hopping.explore.scene import (
     Panel,
     Scene,
     TroubleError,
-    called,
     care,
+    name_of,
     quiet,
 )
 
@@ -182,7 +182,7 @@ class Samplings:
         axes = (panel.x, panel.y) if isinstance(mark, Field) else (panel.x,)
         key = (mark.function, *map(_identity, mark.arguments), *map(_limits, axes))
         if key not in self._kept:
-            name = mark.name or called(mark.function)
+            name = mark.name or name_of(mark.function)
             self._kept[key] = Sampling(mark.function, mark.arguments, axes, name)
             while len(self._kept) > self._keep:
                 self._kept.popitem(last=False)
@@ -269,7 +269,7 @@ def _made(marks: Sequence[Mark | MarkMaker]) -> list[Mark]:
             plain.append(mark)
             continue
         try:
-            with care(called(mark)):
+            with care(name_of(mark)):
                 made = mark()
                 plain += [made] if isinstance(made, Mark) else list(made)
         except TroubleError as trouble:
@@ -286,7 +286,7 @@ def _grids(mark: Field | Curve, sampling: Sampling) -> list[Mark]:
         grid = Grid(sampling.serial, sampling.values, role=mark.role, label=mark.label)
     if np.isfinite(sampling.values).all():
         return [grid]
-    name = mark.name or called(mark.function)
+    name = mark.name or name_of(mark.function)
     return [grid, Note(f"{name} returned nan or inf at some of the points")]
 
 

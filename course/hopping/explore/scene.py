@@ -233,7 +233,7 @@ def care(name: str) -> Iterator[None]:
         raise TroubleError(f"{name} raised {type(error).__name__}: {reason}".rstrip(": ")) from None
 
 
-def called(function: Callable) -> str:
+def name_of(function: Callable) -> str:
     """Return what a learner calls a function."""
     return getattr(function, "__name__", type(function).__name__)
 
@@ -259,7 +259,7 @@ def ask(function: Callable, *arguments: object, shape: tuple | None = ()) -> obj
     TroubleError
         It raised, is not written yet, or returned another shape or values that are not finite.
     """
-    name = called(function)
+    name = name_of(function)
     copies = [item.copy() if isinstance(item, np.ndarray) else item for item in arguments]
     with quiet(), care(name):
         value = function(*copies)

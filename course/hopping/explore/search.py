@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hopping.explore.scene import Axis, TroubleError, called
+from hopping.explore.scene import Axis, TroubleError, name_of
 
 STEPS = 300  # of one search; near a split they are short
 # Lengths, against the size of the landscape.
@@ -150,7 +150,7 @@ def remembered_stairs(
     @lru_cache(maxsize=8)
     def of(flat: tuple[float, ...], d: int) -> Stairs:
         Y = np.reshape(flat, (-1, d))
-        name = called(function)
+        name = name_of(function)
         return staircase(lambda beta: len(find(function, Y, beta)), betas, name, sharp)
 
     return lambda Y: of(tuple(Y.flat), Y.shape[1])

@@ -21,7 +21,7 @@ from hopping.explore.scene import (
     Scene,
     TroubleError,
     ask,
-    called,
+    name_of,
 )
 from hopping.explore.view import Picture, State, log_slider
 
@@ -151,7 +151,9 @@ def step_and_settling(
             Points(xi, "query", "query", ("ξ",), handle="query" if start == STARTS[0] else ""),
         ]
         over_beta = [
-            Curve(_gap_over_beta, (one_step_gap, xi, Y), "other", "gap", name=called(one_step_gap)),
+            Curve(
+                _gap_over_beta, (one_step_gap, xi, Y), "other", "gap", name=name_of(one_step_gap)
+            ),
             gap_now,
         ]
         hops = Axis("hop", 0.8, float(DRAWN), log=True)
@@ -242,7 +244,7 @@ def three_kernels(
             try:
                 return float(answer)
             except (TypeError, ValueError):
-                name = called(relaxation_gap)
+                name = name_of(relaxation_gap)
                 raise TroubleError(
                     f"{name} returned {type(answer).__name__}, not a number"
                 ) from None
@@ -317,7 +319,7 @@ def _near(at: np.ndarray) -> str:
 
 def _asked_to_settle(settle: Callable, xi: np.ndarray, Y: np.ndarray, beta: float) -> Settled:
     """Ask the learner's function for a point, a number of hops, and a flag."""
-    name = called(settle)
+    name = name_of(settle)
     answer = ask(settle, xi, Y, beta, shape=None)
     if not (isinstance(answer, Sequence) and len(answer) == 3):
         raise TroubleError(f"{name} has to return three things: the point, the hops, converged")

@@ -786,7 +786,6 @@ function render({ model, el }) {
     room = answer.spent < QUICK ? 2 : 1;
     status.textContent = "";
     send();
-    if (onWay.length === 0 && !dragging) view.held.clear();
     schedule();
   }
   function moveTo(mark, k, at) {
@@ -888,7 +887,6 @@ function render({ model, el }) {
     });
     const release = () => {
       if (dragging === handle) dragging = null;
-      if (onWay.length === 0) view.held.clear();
       schedule();
     };
     for (const change of ["focus", "blur"]) {
@@ -1036,6 +1034,8 @@ function render({ model, el }) {
   let painted = null;
   function paint() {
     frame = 0;
+    // Not before the handles have their new places: a key would move a point from its old one.
+    if (onWay.length === 0 && !dragging) view.held.clear();
     arrange();
     view.scene.panels.forEach((panel, k) => paintPanel(parts[k], panel));
     // How often it was painted, and how many answers of the kernel were, for tests and benchmarks.
