@@ -248,7 +248,7 @@ class _Watched:
 
     function: Callable[..., Any]
     names: Sequence[str]
-    rights: Sequence[Any]  # of the examples, among which every form of an answer is
+    rights: Sequence[Any]  # of the examples, one of each form that an answer may have
     calls: list[tuple[dict[str, Any], Fault]] = field(default_factory=list)
 
     def __call__(self, *args: Any) -> Any:
@@ -268,8 +268,11 @@ class _Watched:
             self.calls.append((inputs, fault))
             raise _Refused from error
         answer = plain(value)
-        misfits = [find_misfit(answer, type(value).__name__, right) for right in self.rights]
-        misfit = misfits[0] if all(misfits) else None
+        misfit = None
+        for right in reversed(self.rights):  # so that the first has the last word
+            misfit = find_misfit(answer, type(value).__name__, right)
+            if misfit is None:
+                break
         self.calls.append((inputs, misfit or Fault("value", show(answer))))
         if misfit:
             raise _Refused
@@ -298,6 +301,13 @@ def _same_inputs(left: dict[str, Any], right: dict[str, Any]) -> bool:
     return left.keys() == right.keys() and all(equal(left[name], right[name]) for name in left)
 
 
+def _form(right: Any) -> tuple:
+    """Return what answers of one form have in common: types and numbers of axes."""
+    if isinstance(right, tuple):
+        return tuple(map(_form, right))
+    return type(right), np.ndim(right)
+
+
 def _broken_property(
     stored: Stored, function: Callable[..., Any], examples: Sequence[Example]
 ) -> _Broken | None:
@@ -307,7 +317,8 @@ def _broken_property(
     size or with values that the property cannot reckon with is.
     """
     names = max((list(e.inputs) for e in stored.examples), key=len)
-    rights = [e.right for e in stored.examples]
+    rights = list({_form(e.right): e.right for e in reversed(stored.examples)}.values())
+    rights.reverse()
     rules = [PROPERTIES[name] for name in stored.properties]
     for example in examples:
         for rule in rules:
